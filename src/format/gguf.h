@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "base/file.h"
+#include "base/view.h"
 #include "format/dtype.h"
 
 enum {
@@ -21,7 +22,7 @@ typedef enum cera_gguf_type {
     CERA_GGUF_STRING, CERA_GGUF_ARRAY, CERA_GGUF_U64, CERA_GGUF_I64, CERA_GGUF_F64
 } cera_gguf_type;
 
-typedef struct cera_text_view { const char *text; size_t size; } cera_text_view; /* not NUL-terminated */
+
 
 typedef struct cera_gguf_value {
     const char *key;          /* NUL-terminated, printable */
