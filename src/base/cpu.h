@@ -49,7 +49,7 @@ void cera_cpu_set_mask(uint32_t mask);
 bool cera_cpu_has_tier(cera_cpu_tier t); /* all the tier's features are there (after the mask) */
 cera_cpu_tier cera_cpu_best_tier(void);
 uint32_t cera_cpu_tier_features(cera_cpu_tier t);
-const char *cera_cpu_tier_name(cera_cpu_tier t);            /* "avx512vnni" */
+const char *cera_cpu_tier_name(cera_cpu_tier t); /* "avx512vnni" */
 bool cera_cpu_tier_parse(const char *name, cera_cpu_tier *out);
 const char *cera_cpu_feature_name(uint32_t single_bit);
 /* Model name of the processor, or "". Copies at most size - 1 bytes. */

@@ -13,7 +13,8 @@ typedef bool (*cera_file_progress)(void *ctx, uint64_t done_bytes, uint64_t tota
 
 typedef struct cera_file cera_file;
 
-cera_status cera_file_open(const char *path, unsigned flags, cera_file_progress progress, void *ctx, cera_file **out, cera_error *e);
+cera_status cera_file_open(const char *path, unsigned flags, cera_file_progress progress, void *ctx, cera_file **out,
+                           cera_error *e);
 /* Borrows the bytes: they must outlive the file. name is used in messages. */
 cera_status cera_file_view(const char *name, const void *data, size_t size_bytes, cera_file **out, cera_error *e);
 void cera_file_close(cera_file *f);

@@ -1,4 +1,5 @@
-/* hash.h: 64-bit hashes that are part of file formats and cache keys: the same on every platform, never changed. Not cryptographic. */
+/* hash.h: 64-bit hashes that are part of file formats and cache keys: the same on every platform, never changed. Not
+ * cryptographic. */
 #ifndef CERA_BASE_HASH_H
 #define CERA_BASE_HASH_H
 

@@ -8,7 +8,15 @@
 #include "base/arena.h"
 #include "base/view.h"
 
-typedef enum cera_json_kind { CERA_JSON_NULL, CERA_JSON_FALSE, CERA_JSON_TRUE, CERA_JSON_NUMBER, CERA_JSON_STRING, CERA_JSON_ARRAY, CERA_JSON_OBJECT } cera_json_kind;
+typedef enum cera_json_kind {
+    CERA_JSON_NULL,
+    CERA_JSON_FALSE,
+    CERA_JSON_TRUE,
+    CERA_JSON_NUMBER,
+    CERA_JSON_STRING,
+    CERA_JSON_ARRAY,
+    CERA_JSON_OBJECT
+} cera_json_kind;
 
 typedef struct cera_json {
     cera_json_kind kind;
@@ -21,8 +29,9 @@ typedef struct cera_json {
 
 enum { CERA_JSON_MAX_DEPTH = 256 };
 
-/* Parses exactly one value (white space around it). Duplicate names are kept (the last one wins in cera_json_get). Lone surrogates in
- * \u escapes become U+FFFD; invalid UTF-8 is an error. Not recursive. Errors name line, column and what was expected. */
+/* Parses exactly one value (white space around it). Duplicate names are kept (the last one wins in cera_json_get). Lone
+ * surrogates in \u escapes become U+FFFD; invalid UTF-8 is an error. Not recursive. Errors name line, column and what was
+ * expected. */
 cera_status cera_json_parse(const char *text, size_t n, cera_arena *arena, const cera_json **out, cera_error *e);
 
 const cera_json *cera_json_get(const cera_json *object, const char *name); /* NULL when absent or not an object */
@@ -35,7 +44,12 @@ bool cera_json_f64(const cera_json *v, double *out);
 bool cera_json_equal(const cera_json *a, const cera_json *b);
 
 /* A growing text. Set failed on out of memory; later appends do nothing. Zero it to start; cera_buffer_deinit frees. */
-typedef struct cera_buffer { char *data; size_t size, capacity; size_t limit; /* 0: none */ bool failed; } cera_buffer;
+typedef struct cera_buffer {
+    char *data;
+    size_t size, capacity;
+    size_t limit; /* 0: none */
+    bool failed;
+} cera_buffer;
 void cera_buffer_add(cera_buffer *b, const char *data, size_t n);
 void cera_buffer_add_text(cera_buffer *b, const char *text);
 void cera_buffer_printf(cera_buffer *b, const char *format, ...) CERA_PRINTF(2, 3);

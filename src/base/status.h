@@ -21,10 +21,10 @@ cera_status cera_fail_prefix(cera_error *e, const char *prefix);
 const char *cera_status_text(cera_status s);
 
 /* Passes a failure up; use only where nothing has to be released. */
-#define CERA_TRY(call)                                                                                                           \
-    do {                                                                                                                         \
-        cera_status try_status_ = (call);                                                                                        \
-        if (try_status_ != CERA_OK) return try_status_;                                                                          \
+#define CERA_TRY(call)                                  \
+    do {                                                \
+        cera_status try_status_ = (call);               \
+        if (try_status_ != CERA_OK) return try_status_; \
     } while (0)
 
 #endif

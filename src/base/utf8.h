@@ -11,7 +11,8 @@ int cera_utf8_decode(const char *text, size_t n, uint32_t *code);
 /* Writes 1..4 bytes; returns how many, 0 when code is no scalar value. */
 int cera_utf8_encode(uint32_t code, char out[4]);
 bool cera_utf8_valid(const char *text, size_t n);
-/* How many bytes at the end of text form the beginning of a character that is not complete yet (0..3): a stream holds these back. */
+/* How many bytes at the end of text form the beginning of a character that is not complete yet (0..3): a stream holds these
+ * back. */
 size_t cera_utf8_incomplete_tail(const char *text, size_t n);
 
 #endif
