@@ -33,6 +33,7 @@ typedef struct cera_acts {
     float *s;        /* q8: [k/32][n] d * (float)sum(q) */
     int32_t *sum;    /* q8: [k/32][n] sum(q) */
     int16_t *sum16;  /* q8: [k/32][n][2] sums of the two halves of 16 */
+    float *s16;      /* q8: [k/32][n][2] d * (float)sum16 */
     uint16_t *bf16;  /* bf16: [n][k] */
     const float *f32; /* f32: [n][f32_stride] */
     size_t f32_stride;
@@ -92,6 +93,7 @@ typedef struct cera_kernels {
     cera_cpu_tier tier;
     /* Filled per type; NULL where the type does not compute. */
     cera_matmul_fn matmul[CERA_DTYPE_COUNT];
+    const char *matmul_name[CERA_DTYPE_COUNT];
     cera_dequantize_fn dequantize[CERA_DTYPE_COUNT];
 #define SLOT(ret, name, args) ret(*name) args;
 #include "kernels/kernels.def"
