@@ -1,13 +1,9 @@
 /* nn_int.h: who fills the slots of everything that is neither matmul, dequantization nor encoding: one hook a file for each
- * tier, called by the three cera_kernels_nn_* hooks, which kernels_init.c calls. */
+ * tier, called by the three cera_kernels_nn_* hooks of kernels_init.h. */
 #ifndef CERA_KERNELS_NN_INT_H
 #define CERA_KERNELS_NN_INT_H
 
-#include "kernels/kernels.h"
-
-void cera_kernels_nn_ref(cera_kernels *k);
-void cera_kernels_nn_x86(cera_kernels *k, cera_cpu_tier tier);
-void cera_kernels_nn_arm(cera_kernels *k, cera_cpu_tier tier);
+#include "kernels/kernels_init.h"
 
 void cera_kernels_convert_ref(cera_kernels *k);
 void cera_kernels_norm_ref(cera_kernels *k);
