@@ -1,0 +1,238 @@
+/* sampler_list.c: operations on the list of candidates that stages are made of: maximum, the k largest, a threshold, softmax
+ * weights, the draw. No stage, no option is known here.
+ *
+ * Cost. A vocabulary has 32k to 262k entries and every token pays for it, so nothing sorts or exponentiates all of them unless
+ * the caller asks for all. Selection: one vectorised pass for the maximum of each block of 64; the k-th largest of those maxima
+ * is a lower bound of the k-th largest logit, because k blocks hold a logit that is at least as large; only blocks that reach
+ * the bound are looked into, and only what reaches it is sorted. */
+#include "sample/sampler.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- exp and log ---- */
+
+/* Cephes' expf (S. Moshier): x = n ln 2 + r with |r| <= ln 2 / 2, ln 2 in two parts so that n ln 2 is exact, a polynomial in r,
+ * and 2^n put into the exponent. Rounding by adding 1.5 * 2^23 keeps the loop free of branches and calls. */
+static inline float exp_nonpositive(float x) {
+    const float y = x < -87.0f ? -87.0f : x;
+    const float n = (y * 1.44269504088896341f + 12582912.0f) - 12582912.0f;
+    const float r = (y - n * 0.693359375f) - n * -2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r + 1.0f;
+    const int32_t bits = ((int32_t)n + 127) << 23;
+    float scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return x < -87.0f ? 0.0f : p * scale;
+}
+
+float cera_sampler_exp(float x) { return exp_nonpositive(x); }
+
+/* x = m 2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...), s = (m - 1)/(m + 1), |s| < 0.172.
+ */
+double cera_sampler_log(double x) {
+    int e;
+    double m = frexp(x, &e);
+    if (m < 0.70710678118654752) {
+        m *= 2.0;
+        e--;
+    }
+    const double s = (m - 1.0) / (m + 1.0), s2 = s * s;
+    double sum = 0.0;
+    for (int k = 21; k >= 1; k -= 2) sum = sum * s2 + 1.0 / k;
+    return e * 0.69314718055994531 + 2.0 * s * sum;
+}
+
+/* ---- maximum and selection ---- */
+
+/* In 16 lanes and a fixed tree, so that the compiler may vectorise without reordering anything. n >= 1. */
+static float maximum(const float *a, int n) {
+    float lane[16];
+    for (int l = 0; l < 16; l++) lane[l] = a[0];
+    int i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int l = 0; l < 16; l++) lane[l] = a[i + l] > lane[l] ? a[i + l] : lane[l];
+    for (; i < n; i++) lane[0] = a[i] > lane[0] ? a[i] : lane[0];
+    for (int w = 8; w > 0; w /= 2)
+        for (int l = 0; l < w; l++) lane[l] = lane[l + w] > lane[l] ? lane[l + w] : lane[l];
+    return lane[0];
+}
+
+/* Maxima of blocks of 64; returns the number of blocks. */
+static int block_maxima(const float *logit, int n, float *out) {
+    int b = 0, i = 0;
+    for (; i + CERA_SAMPLER_BLOCK <= n; i += CERA_SAMPLER_BLOCK) out[b++] = maximum(logit + i, CERA_SAMPLER_BLOCK);
+    if (i < n) out[b++] = maximum(logit + i, n - i);
+    return b;
+}
+
+float cera_sampler_max(const cera_candidates *c) {
+    if (c->n == 0) return -INFINITY;
+    return c->sorted ? c->logit[0] : maximum(c->logit, c->n);
+}
+
+/* The k-th largest of a[n] (k from 1), by Hoare's quickselect with the middle as pivot; a is left reordered. Inputs that are
+ * bad for the pivot cost time only: n is a 64th of a vocabulary. */
+static float kth_largest(float *a, int n, int k) {
+    int low = 0, high = n - 1;
+    while (low < high) {
+        const float pivot = a[low + (high - low) / 2];
+        int i = low, j = high;
+        while (i <= j) {
+            while (a[i] > pivot) i++;
+            while (a[j] < pivot) j--;
+            if (i > j) break;
+            const float t = a[i];
+            a[i++] = a[j];
+            a[j--] = t;
+        }
+        if (k - 1 <= j)
+            high = j;
+        else if (k - 1 >= i)
+            low = i;
+        else
+            break;
+    }
+    return a[k - 1];
+}
+
+static inline int32_t id_at(const cera_candidates *c, int i) { return c->identity ? i : c->id[i]; }
+
+static inline bool before(float la, int32_t ia, float lb, int32_t ib) { return la > lb || (la == lb && ia < ib); }
+
+/* Heap sort: no recursion, no bad case. The root is what comes last, so that the result stands best first. */
+static void sift_down(float *logit, int32_t *id, int n, int at) {
+    for (int child = 2 * at + 1; child < n; child = 2 * at + 1) {
+        if (child + 1 < n && before(logit[child], id[child], logit[child + 1], id[child + 1])) child++;
+        if (!before(logit[at], id[at], logit[child], id[child])) return;
+        const float l = logit[at];
+        const int32_t d = id[at];
+        logit[at] = logit[child], id[at] = id[child];
+        logit[child] = l, id[child] = d;
+        at = child;
+    }
+}
+
+static void sort_candidates(float *logit, int32_t *id, int n) {
+    for (int i = n / 2 - 1; i >= 0; i--) sift_down(logit, id, n, i);
+    for (int last = n - 1; last > 0; last--) {
+        const float l = logit[0];
+        const int32_t d = id[0];
+        logit[0] = logit[last], id[0] = id[last];
+        logit[last] = l, id[last] = d;
+        sift_down(logit, id, last, 0);
+    }
+}
+
+/* Copies the candidates whose logit is >= threshold into pick_logit and pick_id, in order. Blocks below it are skipped. */
+static int pick_from(cera_sampler *s, const cera_candidates *c, int n_blocks, float threshold) {
+    int n = 0;
+    for (int b = 0; b < n_blocks; b++) {
+        if (s->block_max[b] < threshold) continue;
+        const int from = b * CERA_SAMPLER_BLOCK, left = c->n - from;
+        const int end = from + (left < CERA_SAMPLER_BLOCK ? left : CERA_SAMPLER_BLOCK);
+        for (int i = from; i < end; i++) {
+            if (c->logit[i] < threshold) continue;
+            s->pick_logit[n] = c->logit[i];
+            s->pick_id[n++] = id_at(c, i);
+        }
+    }
+    return n;
+}
+
+void cera_sampler_take(cera_sampler *s, cera_candidates *c, int n) {
+    memcpy(c->logit, s->pick_logit, (size_t)n * sizeof *c->logit);
+    memcpy(c->id, s->pick_id, (size_t)n * sizeof *c->id);
+    c->n = n;
+    c->identity = false;
+}
+
+/* A bound that at least k logits reach, and not many more. From the maxima of blocks while there are more than k of them, else
+ * the k-th largest itself, from a copy. */
+static float bound_of_largest(cera_sampler *s, const cera_candidates *c, int n_blocks, int k) {
+    if (k >= c->n) return -INFINITY;
+    if (k < n_blocks) {
+        float *scratch = s->block_max + n_blocks;
+        memcpy(scratch, s->block_max, (size_t)n_blocks * sizeof *scratch);
+        return kth_largest(scratch, n_blocks, k);
+    }
+    memcpy(s->weight, c->logit, (size_t)c->n * sizeof *s->weight);
+    return kth_largest(s->weight, c->n, k);
+}
+
+int cera_sampler_pick_largest(cera_sampler *s, const cera_candidates *c, int k) {
+    const int n_blocks = block_maxima(c->logit, c->n, s->block_max);
+    const int n = pick_from(s, c, n_blocks, bound_of_largest(s, c, n_blocks, k));
+    sort_candidates(s->pick_logit, s->pick_id, n);
+    return n;
+}
+
+void cera_sampler_keep_largest(cera_sampler *s, cera_candidates *c, int k) {
+    if (c->sorted) {
+        c->n = k < c->n ? k : c->n;
+        return;
+    }
+    const int n = cera_sampler_pick_largest(s, c, k);
+    cera_sampler_take(s, c, n < k ? n : k);
+    c->sorted = true;
+}
+
+void cera_sampler_keep_from(cera_sampler *s, cera_candidates *c, float threshold) {
+    if (c->sorted) {
+        int n = 0;
+        while (n < c->n && c->logit[n] >= threshold) n++;
+        c->n = n;
+        return;
+    }
+    const int n_blocks = block_maxima(c->logit, c->n, s->block_max);
+    cera_sampler_take(s, c, pick_from(s, c, n_blocks, threshold));
+}
+
+/* ---- softmax and draw ---- */
+
+/* f32 inside a block of 64 (16 lanes and a fixed tree), f64 across blocks: vectorised, and the error of the sum stays at a few
+ * 1e-7 of it, as that of one exp. */
+static float block_weights(const float *logit, int n, float max, float *weight) {
+    float lane[16] = {0};
+    int i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int l = 0; l < 16; l++) {
+            const float w = exp_nonpositive(logit[i + l] - max);
+            weight[i + l] = w;
+            lane[l] += w;
+        }
+    for (int l = 0; i < n; i++, l++) {
+        weight[i] = exp_nonpositive(logit[i] - max);
+        lane[l] += weight[i];
+    }
+    for (int w = 8; w > 0; w /= 2)
+        for (int l = 0; l < w; l++) lane[l] += lane[l + w];
+    return lane[0];
+}
+
+double cera_sampler_weights(const cera_candidates *c, float max, float *weight) {
+    double sum = 0.0;
+    for (int i = 0; i < c->n; i += CERA_SAMPLER_BLOCK) {
+        const int n = c->n - i < CERA_SAMPLER_BLOCK ? c->n - i : CERA_SAMPLER_BLOCK;
+        sum += block_weights(c->logit + i, n, max, weight + i);
+    }
+    return sum;
+}
+
+int cera_sampler_draw(cera_sampler *s, const cera_candidates *c, double u) {
+    const double target = u * cera_sampler_weights(c, cera_sampler_max(c), s->weight);
+    double sum = 0.0;
+    int best = 0;
+    for (int i = 0; i < c->n; i++) {
+        if (s->weight[i] <= 0.0f) continue;
+        best = i; /* rounding may leave the target just above the last sum: the last candidate with any weight then wins */
+        sum += (double)s->weight[i];
+        if (sum > target) break;
+    }
+    return best;
+}

@@ -1,0 +1,86 @@
+/* sampler_stages.c: the stages of the chain, one function each. A stage reads its options and the history from the sampler and
+ * narrows or changes the list; at its neutral value it leaves the list as it is. Order and defaults are sampler.c's. */
+#include "sample/sampler.h"
+
+#include <float.h>
+
+/* Penalises one logit that occurred `count` times. The repeat penalty is that of CTRL (Keskar et al. 2019, section 4.1) with
+ * the sign rule everybody uses since: a negative logit is multiplied. Frequency and presence penalties are OpenAI's. */
+static float penalised(const cera_sampler_options *o, float logit, int32_t count) {
+    if (count == 0) return logit;
+    logit = logit > 0.0f ? logit / o->repeat_penalty : logit * o->repeat_penalty;
+    logit -= (float)count * o->frequency_penalty + o->presence_penalty;
+    return logit < FLT_MAX ? logit : FLT_MAX; /* a tiny penalty on a huge logit must not make it infinite */
+}
+
+void cera_sampler_penalties(cera_sampler *s, cera_candidates *c) {
+    const cera_sampler_options *o = &s->options;
+    if (o->repeat_penalty == 1.0f && o->frequency_penalty == 0.0f && o->presence_penalty == 0.0f) return;
+    size_t n = s->n_history;
+    if (o->penalty_last_n >= 0 && (size_t)o->penalty_last_n < n) n = (size_t)o->penalty_last_n;
+    const int32_t *window = s->history + (s->n_history - n);
+    for (size_t i = 0; i < n; i++)
+        if (window[i] >= 0 && window[i] < s->n_vocab) s->counts[window[i]]++;
+    if (!c->identity)
+        for (int i = 0; i < c->n; i++) c->logit[i] = penalised(o, c->logit[i], s->counts[c->id[i]]);
+    for (size_t i = 0; i < n; i++) { /* a token's first visit takes its count away, so that it is penalised once */
+        const int32_t t = window[i];
+        if (t < 0 || t >= s->n_vocab) continue;
+        if (c->identity) c->logit[t] = penalised(o, c->logit[t], s->counts[t]);
+        s->counts[t] = 0;
+    }
+    c->sorted = false;
+}
+
+void cera_sampler_top_k(cera_sampler *s, cera_candidates *c) {
+    if (s->options.top_k > 0) cera_sampler_keep_largest(s, c, s->options.top_k);
+}
+
+/* How many of n sorted logits it takes until their weights sum to the target; n + 1 when they do not reach it. */
+static int count_to(const float *logit, int n, float max, double target) {
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) {
+        sum += (double)cera_sampler_exp(logit[i] - max);
+        if (sum >= target) return i + 1;
+    }
+    return n + 1;
+}
+
+/* Nucleus sampling (Holtzman et al. 2020): the shortest run of the most probable candidates whose probabilities sum to at least
+ * p; never fewer than one. The sum is taken over all; the sorted run then grows eightfold until it reaches p. */
+void cera_sampler_top_p(cera_sampler *s, cera_candidates *c) {
+    const float p = s->options.top_p;
+    if (p >= 1.0f || c->n <= 1) return;
+    const float max = cera_sampler_max(c);
+    const double target = (double)p * cera_sampler_weights(c, max, s->weight);
+    if (c->sorted) {
+        const int n = count_to(c->logit, c->n, max, target);
+        if (n < c->n) c->n = n;
+        return;
+    }
+    for (int k = 64;; k = k > c->n / 8 ? c->n : 8 * k) {
+        const int picked = cera_sampler_pick_largest(s, c, k), n = count_to(s->pick_logit, picked, max, target);
+        if (n > picked && picked < c->n) continue;
+        cera_sampler_take(s, c, n < picked ? n : picked);
+        c->sorted = true;
+        return;
+    }
+}
+
+/* min-p (Nguyen et al. 2024): candidates at least p times as probable as the best one. */
+void cera_sampler_min_p(cera_sampler *s, cera_candidates *c) {
+    const float p = s->options.min_p;
+    if (p <= 0.0f || c->n <= 1) return;
+    cera_sampler_keep_from(s, c, cera_sampler_max(c) + (float)cera_sampler_log((double)p));
+}
+
+void cera_sampler_temperature(cera_sampler *s, cera_candidates *c) {
+    const float t = s->options.temperature;
+    if (t < CERA_SAMPLER_GREEDY_BELOW) {
+        cera_sampler_keep_largest(s, c, 1);
+        return;
+    }
+    if (t == 1.0f) return;
+    const float max = cera_sampler_max(c);
+    for (int i = 0; i < c->n; i++) c->logit[i] = (c->logit[i] - max) / t;
+}
