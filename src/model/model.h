@@ -14,8 +14,8 @@ cera_status cera_model_load(const cera_gguf *g, int n_ctx, cera_model **out, cer
 void cera_model_destroy(cera_model *m);
 
 const cera_plan *cera_model_plan(const cera_model *m);
-const char *cera_model_arch(const cera_model *m);     /* general.architecture */
-const char *cera_model_name(const cera_model *m);     /* general.name or "" */
+const char *cera_model_arch(const cera_model *m); /* general.architecture */
+const char *cera_model_name(const cera_model *m); /* general.name or "" */
 uint64_t cera_model_weight_bytes(const cera_model *m);
 /* Names of the supported families, NULL after the last. */
 const char *const *cera_model_families(void);
