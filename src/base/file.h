@@ -6,13 +6,19 @@
 
 #include "base/status.h"
 
-enum { CERA_FILE_NO_MMAP = 1, CERA_FILE_MLOCK = 2 };
+enum {
+    CERA_FILE_NO_MMAP = 1,
+    CERA_FILE_MLOCK = 2,
+    CERA_FILE_PREFETCH = 4 /* ask the system to read all of a mapped file ahead; for who will use all of it */
+};
+enum { CERA_FILE_MAX_MAPPED = 2048 }; /* mapped files that may be open at once in this process */
 
 /* Called while a large file is read without mmap: done and total in bytes. Return false to stop (CERA_ERR_CANCELLED). */
 typedef bool (*cera_file_progress)(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
 
 typedef struct cera_file cera_file;
 
+/* Regular files only: a folder, pipe or device is an error. Messages start with the path. */
 cera_status cera_file_open(const char *path, unsigned flags, cera_file_progress progress, void *ctx, cera_file **out,
                            cera_error *e);
 /* Borrows the bytes: they must outlive the file. name is used in messages. */

@@ -15,6 +15,16 @@ static bool printable(uint32_t code) {
     return !(code >= 0x2028 && code <= 0x202e) && !(code >= 0x2066 && code <= 0x2069);
 }
 
+bool cera_text_printable(const char *text, size_t n) {
+    for (size_t i = 0; i < n;) {
+        uint32_t code = 0;
+        int length = cera_utf8_decode(text + i, n - i, &code);
+        if (length == 0 || !printable(code)) return false;
+        i += (size_t)length;
+    }
+    return true;
+}
+
 /* Copies n bytes of in to out (capacity bytes, NUL included), escaping what is not printable; "..." at the end when it was cut.
  */
 static void copy_printable(char *out, size_t capacity, const char *in, size_t n, bool cut) {

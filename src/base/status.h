@@ -18,6 +18,9 @@ cera_status cera_fail(cera_error *e, cera_status code, const char *format, ...) 
 /* Puts "prefix: " before the message of an error that was raised further down (to add a file name). Returns e->code. */
 cera_status cera_fail_prefix(cera_error *e, const char *prefix);
 
+/* True when text is UTF-8 and holds nothing that cera_fail would escape. */
+bool cera_text_printable(const char *text, size_t n);
+
 const char *cera_status_text(cera_status s);
 
 /* Passes a failure up; use only where nothing has to be released. */

@@ -29,10 +29,10 @@ typedef enum cera_dtype {
 } cera_dtype;
 
 typedef struct cera_dtype_info {
-    const char *name;     /* "q4_k"; NULL where the number is unknown */
-    int block_elements;   /* 1 for float types */
+    const char *name;   /* "q4_k"; NULL where the number is unknown */
+    int block_elements; /* 1 for float types */
     int block_bytes;
-    bool computes;        /* matmul and dequantization exist */
+    bool computes; /* matmul and dequantization exist */
 } cera_dtype_info;
 
 /* Never NULL; unknown numbers give an info whose name is NULL. Types that exist in GGUF but not here (IQ2_XXS, TQ1_0, ...)
@@ -42,19 +42,70 @@ bool cera_dtype_parse(const char *name, cera_dtype *out);
 
 enum { CERA_QK = 32, CERA_QK_K = 256 };
 
-typedef struct { uint16_t d; uint8_t qs[16]; } cera_block_q4_0;                                  /* (q-8)*d; low nibbles first half */
-typedef struct { uint16_t d, m; uint8_t qs[16]; } cera_block_q4_1;                               /* q*d + m */
-typedef struct { uint16_t d; uint8_t qh[4]; uint8_t qs[16]; } cera_block_q5_0;                   /* (q-16)*d */
-typedef struct { uint16_t d, m; uint8_t qh[4]; uint8_t qs[16]; } cera_block_q5_1;                /* q*d + m */
-typedef struct { uint16_t d; int8_t qs[32]; } cera_block_q8_0;                                   /* q*d */
-typedef struct { uint8_t scales[16]; uint8_t qs[64]; uint16_t d, dmin; } cera_block_q2_k;
-typedef struct { uint8_t hmask[32]; uint8_t qs[64]; uint8_t scales[12]; uint16_t d; } cera_block_q3_k;
-typedef struct { uint16_t d, dmin; uint8_t scales[12]; uint8_t qs[128]; } cera_block_q4_k;
-typedef struct { uint16_t d, dmin; uint8_t scales[12]; uint8_t qh[32]; uint8_t qs[128]; } cera_block_q5_k;
-typedef struct { uint8_t ql[128]; uint8_t qh[64]; int8_t scales[16]; uint16_t d; } cera_block_q6_k;
-typedef struct { uint16_t d; uint8_t qs[16]; } cera_block_iq4_nl;
-typedef struct { uint16_t d; uint16_t scales_h; uint8_t scales_l[4]; uint8_t qs[128]; } cera_block_iq4_xs;
-typedef struct { uint8_t e; uint8_t qs[16]; } cera_block_mxfp4;
+typedef struct {
+    uint16_t d;
+    uint8_t qs[16];
+} cera_block_q4_0; /* (q-8)*d; low nibbles first half */
+typedef struct {
+    uint16_t d, m;
+    uint8_t qs[16];
+} cera_block_q4_1; /* q*d + m */
+typedef struct {
+    uint16_t d;
+    uint8_t qh[4];
+    uint8_t qs[16];
+} cera_block_q5_0; /* (q-16)*d */
+typedef struct {
+    uint16_t d, m;
+    uint8_t qh[4];
+    uint8_t qs[16];
+} cera_block_q5_1; /* q*d + m */
+typedef struct {
+    uint16_t d;
+    int8_t qs[32];
+} cera_block_q8_0; /* q*d */
+typedef struct {
+    uint8_t scales[16];
+    uint8_t qs[64];
+    uint16_t d, dmin;
+} cera_block_q2_k;
+typedef struct {
+    uint8_t hmask[32];
+    uint8_t qs[64];
+    uint8_t scales[12];
+    uint16_t d;
+} cera_block_q3_k;
+typedef struct {
+    uint16_t d, dmin;
+    uint8_t scales[12];
+    uint8_t qs[128];
+} cera_block_q4_k;
+typedef struct {
+    uint16_t d, dmin;
+    uint8_t scales[12];
+    uint8_t qh[32];
+    uint8_t qs[128];
+} cera_block_q5_k;
+typedef struct {
+    uint8_t ql[128];
+    uint8_t qh[64];
+    int8_t scales[16];
+    uint16_t d;
+} cera_block_q6_k;
+typedef struct {
+    uint16_t d;
+    uint8_t qs[16];
+} cera_block_iq4_nl;
+typedef struct {
+    uint16_t d;
+    uint16_t scales_h;
+    uint8_t scales_l[4];
+    uint8_t qs[128];
+} cera_block_iq4_xs;
+typedef struct {
+    uint8_t e;
+    uint8_t qs[16];
+} cera_block_mxfp4;
 
 _Static_assert(sizeof(cera_block_q4_0) == 18, "q4_0");
 _Static_assert(sizeof(cera_block_q4_1) == 20, "q4_1");
