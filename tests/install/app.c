@@ -14,7 +14,8 @@ int main(void) {
         return 1;
     }
     cera_engine *engine = NULL;
-    if (cera_engine_open("no-such-file.gguf", NULL, &engine, &error) == CERA_OK || !strstr(error.message, "no-such-file.gguf")) {
+    if (cera_engine_open("no-such-file.gguf", NULL, &engine, &error) == CERA_OK ||
+        !strstr(error.message, "no-such-file.gguf")) {
         fprintf(stderr, "opening a file that is not there: '%s'\n", error.message);
         return 1;
     }
