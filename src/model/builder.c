@@ -76,6 +76,18 @@ static cera_ref add_norm(cera_builder *b, cera_norm_kind kind, cera_ref x, cera_
     return add_value(b, op, width_of(b, x));
 }
 
+cera_ref norm_heads(cera_builder *b, cera_norm_kind kind, cera_ref x, cera_wb w, int n_head) {
+    cera_ref y = add_norm(b, kind, x, w, CERA_NO_REF);
+    if (b->status == CERA_OK) b->plan->ops[b->plan->n_ops - 1].p.norm.groups = n_head;
+    return y;
+}
+
+cera_ref norm_first(cera_builder *b, cera_ref x, cera_wb w, int n) {
+    cera_ref y = add_norm(b, CERA_NORM_RMS, x, w, CERA_NO_REF);
+    if (b->status == CERA_OK) b->plan->ops[b->plan->n_ops - 1].p.norm.n = n;
+    return y;
+}
+
 cera_ref norm(cera_builder *b, cera_ref x, cera_wb w) { return add_norm(b, CERA_NORM_RMS, x, w, CERA_NO_REF); }
 cera_ref norm_add(cera_builder *b, cera_ref x, cera_wb w, cera_ref residual) {
     return add_norm(b, CERA_NORM_RMS, x, w, residual);

@@ -91,6 +91,7 @@ typedef enum cera_dim {
     O_WIDTH,
     HEAD_K,
     N_HEAD,
+    N_HEAD_KV,
     N_FF,
     TWO_FF,
     N_ROT_HALF,
@@ -169,6 +170,9 @@ cera_ref embed(cera_builder *b, cera_wb w);
 cera_ref norm(cera_builder *b, cera_ref x, cera_wb w); /* RMS norm with h->eps */
 cera_ref norm_add(cera_builder *b, cera_ref x, cera_wb w, cera_ref residual);
 cera_ref layer_norm(cera_builder *b, cera_ref x, cera_wb w);
+cera_ref norm_heads(cera_builder *b, cera_norm_kind kind, cera_ref x, cera_wb w,
+                    int n_head);                                    /* each head apart; w one head or all */
+cera_ref norm_first(cera_builder *b, cera_ref x, cera_wb w, int n); /* the first n elements; the rest passes */
 cera_ref matmul(cera_builder *b, cera_ref x, cera_wb w);
 cera_ref matmul_act(cera_builder *b, cera_ref x, cera_wb w, cera_glu_kind act);
 cera_qkv matmul3(cera_builder *b, cera_ref x, cera_wb wq, cera_wb wk, cera_wb wv);

@@ -24,6 +24,7 @@ static const dim_info dims[CERA_DIM_COUNT] = {[ONE] = {"1"},
                                               [O_WIDTH] = {"n_head * value size"},
                                               [HEAD_K] = {"head_dim"},
                                               [N_HEAD] = {"n_head"},
+                                              [N_HEAD_KV] = {"n_head_kv"},
                                               [N_FF] = {"n_ff"},
                                               [TWO_FF] = {"2 * n_ff"},
                                               [N_ROT_HALF] = {"rotated size / 2"},
@@ -53,6 +54,7 @@ static int64_t dim_size(const cera_hparams *h, int layer, cera_dim d) {
     case O_WIDTH: return heads * h->head_v;
     case HEAD_K: return h->head_k;
     case N_HEAD: return heads;
+    case N_HEAD_KV: return kv;
     case N_FF: return h->n_ff[layer];
     case TWO_FF: return 2 * (int64_t)h->n_ff[layer];
     case N_ROT_HALF: return h->rope.n_rot / 2;

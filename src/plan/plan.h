@@ -88,7 +88,8 @@ typedef struct cera_op {
         struct {
             cera_norm_kind kind;
             float eps;
-            int groups; /* heads normalised apart; 1: the row */
+            int groups; /* parts of the row normalised apart (heads) */
+            int n;      /* leading elements that are normalised, the rest is copied; 0: all */
         } norm;
         struct {
             float scale;

@@ -52,14 +52,18 @@ static void norm_row(cera_program *p, cera_cpu_op *o, int row, cera_cpu_scratch 
     const float *x = cera_cpu_row(&p->values[op->in[0]], row);
     const float *residual = op->in[1] >= 0 ? cera_cpu_row(&p->values[op->in[1]], row) : NULL;
     float *y = out->want_f32 ? cera_cpu_row(out, row) : s->row;
-    int groups = op->p.norm.groups, n = out->width / groups;
+    int all = op->p.norm.n ? op->p.norm.n : out->width, groups = op->p.norm.groups, n = all / groups;
+    int step =
+        p->plan->weights[op->w[0]].k * p->plan->weights[op->w[0]].n == all ? n : 0; /* a weight a group, or one for all */
     for (int g = 0; g < groups; g++) {
-        const float *r = residual ? residual + g * n : NULL;
+        const float *r = residual ? residual + g * n : NULL, *w = o->vec[0] + g * step,
+                    *bias = o->vec[1] ? o->vec[1] + g * step : NULL;
         if (op->p.norm.kind == CERA_NORM_RMS)
-            k->rms_norm(x + g * n, o->vec[0], n, op->p.norm.eps, r, y + g * n);
+            k->rms_norm(x + g * n, w, n, op->p.norm.eps, r, y + g * n);
         else
-            k->layer_norm(x + g * n, o->vec[0], o->vec[1], n, op->p.norm.eps, r, y + g * n);
+            k->layer_norm(x + g * n, w, bias, n, op->p.norm.eps, r, y + g * n);
     }
+    for (int i = all; i < out->width; i++) y[i] = x[i];
     cera_cpu_emit(p, out, row, 0, out->width, y);
 }
 
@@ -97,25 +101,26 @@ static void rope_kv_row(cera_program *p, cera_cpu_op *o, int row, cera_cpu_scrat
     const cera_cpu_group *c = &p->groups[group];
     cera_page *page = p->step->sequences[r->sequence].pages[group][r->index / CERA_PAGE_TOKENS];
     uint8_t *layer = page->memory + (size_t)op->p.rope_kv.group_layer * c->layer_bytes;
-    cera_rope_kv_args a = {.q = cera_cpu_row(&p->values[op->in[0]], row),
-                           .k = cera_cpu_row(&p->values[op->in[1]], row),
-                           .v = op->in[2] >= 0 ? cera_cpu_row(&p->values[op->in[2]], row) : NULL,
-                           .q_stride = (size_t)g->d_k,
-                           .k_stride = (size_t)g->d_k,
-                           .v_stride = (size_t)g->d_v,
-                           .n_head = op->p.rope_kv.n_head,
-                           .n_head_kv = g->n_head_kv,
-                           .d_k = g->d_k,
-                           .d_v = g->d_v,
-                           .q_norm = o->vec[0],
-                           .k_norm = o->vec[1],
-                           .eps = op->p.rope_kv.eps,
-                           .q_scale = 1,
-                           .k_type = p->k_type,
-                           .v_type = p->v_type,
-                           .k_page = layer,
-                           .v_page = layer + (size_t)g->n_head_kv * c->k_head_bytes,
-                           .slot = r->index % CERA_PAGE_TOKENS};
+    cera_rope_kv_args a = {
+        .q = cera_cpu_row(&p->values[op->in[0]], row),
+        .k = cera_cpu_row(&p->values[op->in[1]], row),
+        .v = cera_cpu_row(&p->values[op->in[g->v_is_k ? 1 : 2]], row), /* a V that is part of K is kept in V's own layout too */
+        .q_stride = (size_t)g->d_k,
+        .k_stride = (size_t)g->d_k,
+        .v_stride = (size_t)g->d_v,
+        .n_head = op->p.rope_kv.n_head,
+        .n_head_kv = g->n_head_kv,
+        .d_k = g->d_k,
+        .d_v = g->d_v,
+        .q_norm = o->vec[0],
+        .k_norm = o->vec[1],
+        .eps = op->p.rope_kv.eps,
+        .q_scale = 1,
+        .k_type = p->k_type,
+        .v_type = p->v_type,
+        .k_page = layer,
+        .v_page = layer + (size_t)g->n_head_kv * c->k_head_bytes,
+        .slot = r->index % CERA_PAGE_TOKENS};
     if (op->p.rope_kv.rope >= 0 && p->plan->ropes[op->p.rope_kv.rope].n_rot) {
         const cera_rope *rope = &p->plan->ropes[op->p.rope_kv.rope];
         a.cos = p->cos_sin + ((size_t)op->p.rope_kv.rope * (size_t)p->max_rows + (size_t)row) * 2 * (size_t)p->most_pairs;

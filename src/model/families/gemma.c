@@ -1,0 +1,41 @@
+/* gemma: llama's block with GELU, embeddings scaled by sqrt(n_embd), tied output, NEOX rotation. Norm weights are stored with
+ * the 1 added. Source: "Gemma: Open Models Based on Gemini Research and Technology" (2024), section 2. */
+#include <math.h>
+#include "model/families_int.h"
+
+static cera_status gemma_keys(cera_hparams *h, cera_error *e) {
+    CERA_TRY(cera_hparams_common(h, e));
+    h->embedding_scale = sqrtf((float)h->n_embd);
+    h->rope.neox = true;
+    return CERA_OK;
+}
+
+static const cera_tensor_rule gemma_tensors[] = {
+    GLOBAL(token_embd, REQUIRED, N_EMBD, N_VOCAB),
+    GLOBAL(output_norm, REQUIRED, N_EMBD),
+    LAYER(attn_norm, REQUIRED, N_EMBD),
+    LAYER(attn_q, REQUIRED, N_EMBD, Q_WIDTH),
+    LAYER(attn_k, REQUIRED, N_EMBD, K_WIDTH),
+    LAYER(attn_v, REQUIRED, N_EMBD, V_WIDTH),
+    LAYER(attn_output, REQUIRED, O_WIDTH, N_EMBD),
+    LAYER(ffn_norm, REQUIRED, N_EMBD),
+    LAYER(ffn_gate, REQUIRED, N_EMBD, N_FF),
+    LAYER(ffn_up, REQUIRED, N_EMBD, N_FF),
+    LAYER(ffn_down, REQUIRED, N_FF, N_EMBD),
+};
+
+static void gemma_build(cera_builder *b, const cera_hparams *h) {
+    cera_ref x = embed(b, G(token_embd));
+    for (int layer = 0; layer < h->n_layer; layer++) {
+        at_layer(b, layer);
+        cera_ref u = norm(b, x, W(attn_norm));
+        cera_qkv a = matmul3(b, u, W(attn_q), W(attn_k), W(attn_v));
+        a = rope_kv(b, a, NO_W, NO_W, b->rope);
+        x = matmul_add(b, attend(b, a, NO_W), W(attn_output), x);
+        u = norm(b, x, W(ffn_norm));
+        x = matmul_add(b, glu(b, u, W(ffn_gate), W(ffn_up), CERA_GLU_GELU), W(ffn_down), x);
+    }
+    logits(b, norm(b, x, G(output_norm)), G(token_embd));
+}
+
+const cera_family cera_family_gemma = FAMILY("gemma", gemma_keys, gemma_tensors, gemma_build);
