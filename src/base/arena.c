@@ -141,11 +141,14 @@ static void *take(cera_arena *a, size_t bytes, size_t alignment) {
     return c->data + start;
 }
 
-void *cera_arena_alloc(cera_arena *a, size_t count, size_t size) {
+static void *take_array(cera_arena *a, size_t count, size_t size, size_t alignment) {
     if (size && count > SIZE_MAX / size) return NULL;
     size_t bytes = count * size;
-    return take(a, bytes ? bytes : 1, ALIGNMENT);
+    return take(a, bytes ? bytes : 1, alignment);
 }
+
+void *cera_arena_alloc(cera_arena *a, size_t count, size_t size) { return take_array(a, count, size, ALIGNMENT); }
+void *cera_arena_alloc_packed(cera_arena *a, size_t count, size_t size) { return take_array(a, count, size, 8); }
 
 char *cera_arena_text(cera_arena *a, const char *text, size_t n) {
     if (n == SIZE_MAX) return NULL;

@@ -14,12 +14,12 @@
 #    include <xlocale.h>
 #endif
 
-/* What the grammar found. The value is 0.d1 d2 d3 ... * 10^point, digits without leading zeros. */
+/* What the grammar found: integer and fraction digits, and the exponent. */
 typedef struct decimal {
     bool negative;
     size_t n_int, n_fraction; /* digits before and after the point */
     const char *integer, *fraction;
-    int64_t exponent; /* as written, saturated at +-10^9 */
+    int64_t exponent; /* as written, saturated at +-10^18 */
 } decimal;
 
 static size_t digits(const char *text, size_t n) {
@@ -33,7 +33,7 @@ static bool scan_exponent(const char *text, size_t n, int64_t *out) {
     size_t start = n > 0 && (text[0] == '-' || text[0] == '+');
     if (start == n || digits(text + start, n - start) != n - start) return false;
     int64_t v = 0;
-    for (size_t i = start; i < n; i++) v = v < 100000000 ? 10 * v + (text[i] - '0') : 1000000000;
+    for (size_t i = start; i < n; i++) v = v < 100000000000000000 ? 10 * v + (text[i] - '0') : 1000000000000000000;
     *out = negative ? -v : v;
     return true;
 }
@@ -58,6 +58,11 @@ static bool scan(const char *text, size_t n, decimal *d) {
     }
     if (i == n) return true;
     return (text[i] == 'e' || text[i] == 'E') && scan_exponent(text + i + 1, n - i - 1, &d->exponent);
+}
+
+bool cera_number_valid(const char *text, size_t n) {
+    decimal d;
+    return scan(text, n, &d);
 }
 
 static pthread_once_t locale_once = PTHREAD_ONCE_INIT;
@@ -105,5 +110,32 @@ bool cera_number_i64(const char *text, size_t n, int64_t *out) {
     }
     if (v > (uint64_t)INT64_MAX + d.negative) return false;
     *out = d.negative ? (int64_t)(0 - v) : (int64_t)v;
+    return true;
+}
+
+/* The digits that count: [first, end) of integer and fraction without zeros at either side; the value is 0.d d d * 10^point. */
+typedef struct significant {
+    size_t first, end;
+    int64_t point;
+} significant;
+
+static significant trim(const decimal *d) {
+    significant s = {0, d->n_int + d->n_fraction, (int64_t)d->n_int + d->exponent};
+    while (s.end > s.first && digit_at(d, s.end - 1) == 0) s.end--;
+    while (s.first < s.end && digit_at(d, s.first) == 0) {
+        s.first++;
+        s.point--;
+    }
+    return s;
+}
+
+bool cera_number_equal(const char *a, size_t n_a, const char *b, size_t n_b) {
+    decimal x, y;
+    if (!scan(a, n_a, &x) || !scan(b, n_b, &y)) return false;
+    significant s = trim(&x), t = trim(&y);
+    if (s.first == s.end || t.first == t.end) return s.first == s.end && t.first == t.end; /* zeros, of either sign */
+    if (x.negative != y.negative || s.point != t.point || s.end - s.first != t.end - t.first) return false;
+    for (size_t i = 0; i < s.end - s.first; i++)
+        if (digit_at(&x, s.first + i) != digit_at(&y, t.first + i)) return false;
     return true;
 }

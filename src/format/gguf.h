@@ -61,8 +61,11 @@ typedef struct cera_gguf_options {
     int n_overrides;
 } cera_gguf_options;
 
+/* Messages of the two open functions begin with the path (of the part at fault); those of the getters begin with "key": who
+ * knows which file it is about adds it once, by cera_fail_prefix(e, cera_gguf_path(g)). */
 cera_status cera_gguf_open(const char *path, const cera_gguf_options *options, cera_gguf **out,
                            cera_error *e); /* options may be NULL */
+/* data is borrowed until close. Kernels want it aligned to 64 bytes; reading keys does not. */
 cera_status cera_gguf_open_memory(const char *name, const void *data, size_t size_bytes, const cera_gguf_options *options,
                                   cera_gguf **out, cera_error *e);
 void cera_gguf_close(cera_gguf *g);
