@@ -1,7 +1,7 @@
 /* x86_init.c: the x86 tiers' matmuls and encoders, weakest first. */
 #include "kernels/kernels_init.h"
+#include "kernels/x86/matmul_x86.h"
 
 void cera_kernels_init_x86(cera_kernels *k, cera_cpu_tier tier) {
-    (void)k;
-    (void)tier;
+    if (cera_kernels_includes(tier, CERA_TIER_AVX512VNNI)) cera_kernels_matmul_avx512vnni(k);
 }

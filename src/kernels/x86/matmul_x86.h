@@ -1,0 +1,9 @@
+/* matmul_x86.h: one function a tier that puts its matmuls (and encoders) into the table. */
+#ifndef CERA_KERNELS_X86_MATMUL_X86_H
+#define CERA_KERNELS_X86_MATMUL_X86_H
+
+#include "kernels/kernels.h"
+
+void cera_kernels_matmul_avx512vnni(cera_kernels *k);
+
+#endif
