@@ -75,6 +75,12 @@ typedef struct cera_machine {
 /* Fills m, whose size the caller has set. */
 CERA_API cera_status cera_machine_get(cera_machine *m, cera_error *e);
 
+/* Notes for the user that are no errors (a fallback taken, a doubtful key): one printable line each, silent until fn is set.
+ * Set it before other threads use the library; it may be called from any of them. */
+typedef enum cera_message_level { CERA_MESSAGE_DEBUG = 0, CERA_MESSAGE_INFO, CERA_MESSAGE_WARN } cera_message_level;
+typedef void (*cera_message_fn)(void *ctx, cera_message_level level, const char *text);
+CERA_API void cera_set_messages(cera_message_fn fn, void *ctx);
+
 /* The path of the open mapped model file that holds this address, or NULL. Async-signal-safe: a program's SIGBUS handler asks
  * it which file was shortened while it was mapped. */
 CERA_API const char *cera_mapped_path_at(const void *address);
@@ -273,7 +279,7 @@ CERA_API int32_t cera_session_context(const cera_session *session);  /* tokens i
  * or generate does). Borrowed until the next call that changes the session. -1 stands for rows that had no token id. */
 CERA_API const int32_t *cera_session_tokens(const cera_session *session, int32_t *n);
 /* Logits after the last evaluated token, [n_vocab] f32, borrowed until the next call; NULL when there are none (nothing
- * evaluated yet, or after a rewind). */
+ * evaluated yet, after a rewind, a step of cera_engine_step or a step that failed late). */
 CERA_API const float *cera_session_logits(const cera_session *session);
 
 /* Forgets all tokens but the first n. It may have to keep fewer: a sliding window may have let go of keys that token n needs,
