@@ -154,13 +154,13 @@ cera_status cera_gguf_value_u64(const cera_gguf_value *v, uint64_t i, uint64_t m
 }
 
 cera_status cera_gguf_get_u64(const cera_gguf *g, const char *key, uint64_t min, uint64_t max, uint64_t *out, cera_error *e) {
-    const cera_gguf_value *v;
+    const cera_gguf_value *v = NULL;
     CERA_TRY(find_numbers(g, key, 1, true, "an integer", &v, e));
     return cera_gguf_value_u64(v, 0, min, max, out, e);
 }
 
 cera_status cera_gguf_get_f64(const cera_gguf *g, const char *key, double *out, cera_error *e) {
-    const cera_gguf_value *v;
+    const cera_gguf_value *v = NULL;
     double f;
     CERA_TRY(find_numbers(g, key, 1, true, "a number", &v, e));
     number x = number_at(v, 0);
@@ -186,14 +186,14 @@ cera_status cera_gguf_get_text(const cera_gguf *g, const char *key, cera_text_vi
 
 cera_status cera_gguf_get_u64_each(const cera_gguf *g, const char *key, uint64_t min, uint64_t max, size_t n, uint64_t *out,
                                    cera_error *e) {
-    const cera_gguf_value *v;
+    const cera_gguf_value *v = NULL;
     CERA_TRY(find_numbers(g, key, n, true, "an integer", &v, e));
     for (size_t i = 0; i < n; i++) CERA_TRY(cera_gguf_value_u64(v, v->n == 1 ? 0 : i, min, max, &out[i], e));
     return CERA_OK;
 }
 
 cera_status cera_gguf_get_bool_each(const cera_gguf *g, const char *key, size_t n, bool *out, cera_error *e) {
-    const cera_gguf_value *v;
+    const cera_gguf_value *v = NULL;
     CERA_TRY(find_numbers(g, key, n, true, "a bool", &v, e));
     for (size_t i = 0; i < n; i++) {
         size_t at = v->n == 1 ? 0 : i;
@@ -222,7 +222,7 @@ cera_status cera_gguf_get_texts(const cera_gguf *g, const char *key, size_t n, c
 }
 
 cera_status cera_gguf_get_f32s(const cera_gguf *g, const char *key, size_t n, float *out, cera_error *e) {
-    const cera_gguf_value *v;
+    const cera_gguf_value *v = NULL;
     CERA_TRY(find_numbers(g, key, n, false, "an array of numbers", &v, e));
     for (size_t i = 0; i < n; i++) {
         number x = number_at(v, i);
@@ -235,7 +235,7 @@ cera_status cera_gguf_get_f32s(const cera_gguf *g, const char *key, size_t n, fl
 }
 
 cera_status cera_gguf_get_i64s(const cera_gguf *g, const char *key, size_t n, int64_t *out, cera_error *e) {
-    const cera_gguf_value *v;
+    const cera_gguf_value *v = NULL;
     CERA_TRY(find_numbers(g, key, n, false, "an array of integers", &v, e));
     for (size_t i = 0; i < n; i++) {
         number x = number_at(v, i);
