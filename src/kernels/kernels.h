@@ -41,6 +41,8 @@ typedef struct cera_acts {
 
 /* Bytes of one block for k x n acts in this encoding and the struct over it (64-byte aligned parts); memory NULL: size only. */
 size_t cera_acts_layout(cera_encoding enc, int k, int n, void *memory, cera_acts *out);
+/* The same acts seen from element `first` on (a multiple of 32), so that a column can be encoded a few blocks at a time. */
+cera_acts cera_acts_from(cera_encoding enc, const cera_acts *a, int first);
 /* dst column i = src column columns[i] (expert grouping); same k and encoding, dst->n >= n. */
 void cera_acts_gather(cera_encoding enc, const cera_acts *src, const int32_t *columns, int n, cera_acts *dst);
 

@@ -12,18 +12,10 @@ void cera_cpu_parallel(cera_program *p, int n_tasks, cera_pool_fn fn, void *ctx)
         cera_pool_run(p->backend->pool, n_tasks, fn, ctx);
 }
 
-/* Acts seen from block `first / 32` on: a column of them can be encoded a few blocks at a time. */
-static cera_acts acts_from(const cera_acts *a, int first) {
-    cera_acts v = *a;
-    size_t block = (size_t)first / 32 * (size_t)a->n;
-    v.q += block * 32, v.d += block, v.s += block, v.sum += block, v.sum16 += block * 2;
-    return v;
-}
-
 static void encode(const cera_program *p, cera_cpu_value *v, int row, int first, int n, const float *data) {
     const cera_kernels *k = cera_cpu_k(p);
     if (v->want[CERA_ENC_Q8]) {
-        cera_acts part = acts_from(&v->acts[CERA_ENC_Q8], first);
+        cera_acts part = cera_acts_from(CERA_ENC_Q8, &v->acts[CERA_ENC_Q8], first);
         k->encode_q8(data, n, &part, row);
     }
     if (v->want[CERA_ENC_BF16]) k->f32_to_bf16(data, n, v->acts[CERA_ENC_BF16].bf16 + (size_t)row * (size_t)v->width + first);

@@ -161,9 +161,7 @@ static void panel_product(const cera_weight *w, cera_matmul_fn fn, int expert, i
 static void store_mid(experts_job *j, int expert, int c, int first, int n, const float *data) {
     cera_acts *mid = &j->m->mid[j->enc_down][expert];
     if (j->enc_down == CERA_ENC_Q8) {
-        cera_acts part = *mid;
-        size_t block = (size_t)first / 32 * (size_t)mid->n;
-        part.q += block * 32, part.d += block, part.s += block, part.sum += block, part.sum16 += block * 2;
+        cera_acts part = cera_acts_from(CERA_ENC_Q8, mid, first);
         cera_cpu_k(j->p)->encode_q8(data, n, &part, c);
     } else if (j->enc_down == CERA_ENC_BF16) {
         cera_cpu_k(j->p)->f32_to_bf16(data, n, mid->bf16 + (size_t)c * (size_t)mid->k + first);

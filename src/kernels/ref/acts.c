@@ -36,6 +36,19 @@ size_t cera_acts_layout(cera_encoding enc, int k, int n, void *memory, cera_acts
     return at;
 }
 
+cera_acts cera_acts_from(cera_encoding enc, const cera_acts *a, int first) {
+    cera_acts v = *a;
+    size_t block = (size_t)first / 32 * (size_t)a->n;
+    if (enc == CERA_ENC_Q8) {
+        v.q += block * 32, v.d += block, v.s += block, v.sum += block, v.sum16 += block * 2, v.s16 += block * 2;
+    } else if (enc == CERA_ENC_BF16) {
+        v.bf16 += first;
+    } else {
+        v.f32 += first;
+    }
+    return v;
+}
+
 static void gather_q8(const cera_acts *src, const int32_t *columns, int n, cera_acts *dst) {
     for (int b = 0; b < src->k / 32; b++) {
         for (int i = 0; i < n; i++) {
