@@ -1,8 +1,9 @@
 # tests.cmake: unit tests, kernel checks, fuzzers, benchmarks. Everything goes by its place:
-#   tests/unit/<layer>/<name>_test.c     one cmocka program, linked with its layer
+#   tests/unit/<layer>/<name>_test.c     one cmocka program, linked with its layer and those whose headers it includes
 #   tests/unit/programs/<name>_test.c    linked with programs/common
 #   tests/check/*.c                      one program, cera_check: every kernel slot against its C reference
-#   tests/fuzz/<name>_fuzz.c             a fuzzer (CERA_FUZZ), else a program that replays tests/fuzz/corpus/<name>
+#   tests/fuzz/<name>_fuzz.c             a fuzzer (CERA_FUZZ), else a program that replays tests/fuzz/corpus/<name>; linked with
+#                                        the layers whose headers it includes
 #   tests/bench/<name>.c                 a benchmark, built and not run
 # tests.txt in the build folder lists the programs ("kind name path") for tests/run_all; ctest runs the same.
 
@@ -16,6 +17,30 @@ function(cera_test kind name target)
   set(test_list "${test_list}${kind} ${name} $<TARGET_FILE:${target}> ${arguments}\n" PARENT_SCOPE)
 endfunction()
 
+# The layers whose headers a test includes, itself and through one helper header beside it.
+function(cera_included_layers source result)
+  set(lines "")
+  file(STRINGS ${source} lines REGEX "^#include \"")
+  file(GLOB beside ${CMAKE_SOURCE_DIR}/tests/unit/*.h ${CMAKE_SOURCE_DIR}/tests/fuzz/*.h)
+  foreach(header ${beside})
+    get_filename_component(name ${header} NAME)
+    if("${lines}" MATCHES "${name}")
+      file(STRINGS ${header} more REGEX "^#include \"")
+      list(APPEND lines ${more})
+    endif()
+  endforeach()
+  set(found "")
+  foreach(layer base format plan kernels model backend text sample engine api)
+    if("${lines}" MATCHES "\"${layer}/")
+      list(APPEND found cera_${layer})
+    endif()
+  endforeach()
+  if("${lines}" MATCHES "\"cera.h\"" AND NOT found)
+    set(found cera_api)
+  endif()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
 if(CMOCKA)
   foreach(layer base format plan kernels model backend text sample engine api programs)
     if(NOT TARGET cera_${layer})
@@ -26,7 +51,8 @@ if(CMOCKA)
       get_filename_component(name ${test} NAME_WE)
       add_executable(${name} ${test})
       target_include_directories(${name} PRIVATE tests)
-      target_link_libraries(${name} PRIVATE cera_${layer} ${CMOCKA})
+      cera_included_layers(${test} layers)
+      target_link_libraries(${name} PRIVATE cera_${layer} ${layers} ${CMOCKA})
       if(layer STREQUAL "programs")
         target_link_libraries(${name} PRIVATE $<LINK_ONLY:cera_api>)
       endif()
@@ -64,7 +90,8 @@ foreach(source ${fuzz_sources})
   add_dependencies(fuzzers fuzz_${name})
   target_compile_options(fuzz_${name} PRIVATE -Wno-missing-prototypes) # LLVMFuzzerTestOneInput is declared by nobody
   target_include_directories(fuzz_${name} PRIVATE tests)
-  target_link_libraries(fuzz_${name} PRIVATE cera_api)
+  cera_included_layers(${source} layers)
+  target_link_libraries(fuzz_${name} PRIVATE ${layers})
 endforeach()
 
 file(GLOB bench_sources CONFIGURE_DEPENDS tests/bench/*.c)
