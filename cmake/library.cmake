@@ -5,9 +5,11 @@
 add_library(cera_shared SHARED ${CMAKE_BINARY_DIR}/generated/libcera.c)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/libcera.c CONTENT "/* libcera.c: a linker needs a file; the library is the layers. */\ntypedef int cera_empty_unit;\n")
 target_link_libraries(cera_shared PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,cera_api>)
-target_link_options(cera_shared PRIVATE -Wl,--gc-sections)
-if(NOT CERA_FUZZ AND NOT CERA_SANITIZE) # a sanitizer's own symbols come from the program
-  target_link_options(cera_shared PRIVATE -Wl,--no-undefined)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  target_link_options(cera_shared PRIVATE -Wl,--gc-sections)
+  if(NOT CERA_FUZZ AND NOT CERA_SANITIZE) # a sanitizer's own symbols come from the program
+    target_link_options(cera_shared PRIVATE -Wl,--no-undefined)
+  endif()
 endif()
 set_target_properties(cera_shared PROPERTIES OUTPUT_NAME cera VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 install(TARGETS cera_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
