@@ -4,6 +4,9 @@
 
 #include "kernels/kernels.h"
 
+void cera_kernels_matmul_float_avx512(cera_kernels *k);
+void cera_kernels_encode_avx512(cera_kernels *k);
 void cera_kernels_matmul_avx512vnni(cera_kernels *k);
+void cera_kernels_matmul_bf16_avx512bf16(cera_kernels *k);
 
 #endif
