@@ -2,7 +2,7 @@
  *
  * Numbers. Angles: position * frequency in double with its rounding error kept (one fma), reduced as nn_math.h says, so that an
  * angle is right to 1e-13 at any position below 2^31; cos and sin times scale are rounded to f32 once.
- * A head: sum of squares as in norm.c, x * factor * weight; a pair (a, b) becomes (fma(a, cos, -(b sin)), fma(a, sin, b cos));
+ * A head: sum of squares as in norm.c, x * factor * weight; a pair (a, b) becomes (fma(a, cos, -(b sin)), fma(b, cos, a sin));
  * queries are multiplied by q_scale last. Keys and values are rounded to the page type once, to nearest even, after they are
  * held to its largest finite number; a NaN value is stored as 0 (its key stays NaN, so whoever sees the key still gets NaN),
  * because a page may hold finite values only: a key that is not seen is multiplied by 0. The tiers give the same bits. */
@@ -50,7 +50,7 @@ static void rotate_head(float *x, const cera_rope_kv_args *a) {
         float *first = neox ? &x[i] : &x[2 * i], *second = neox ? &x[i + pairs] : &x[2 * i + 1];
         float x0 = *first, x1 = *second, c = a->cos[i], s = a->sin[i];
         *first = fmaf(x0, c, -(x1 * s));
-        *second = fmaf(x0, s, x1 * c);
+        *second = fmaf(x1, c, x0 * s);
     }
 }
 

@@ -2,6 +2,6 @@
 #include "kernels/nn_int.h"
 
 void cera_kernels_nn_x86(cera_kernels *k, cera_cpu_tier tier) {
-    (void)k;
-    (void)tier;
+    if (cera_kernels_includes(tier, CERA_TIER_AVX2)) cera_kernels_nn_avx2(k);
+    if (cera_kernels_includes(tier, CERA_TIER_AVX512)) cera_kernels_nn_avx512(k);
 }
