@@ -184,6 +184,9 @@ typedef struct cera_tokenizer_options {
 /* The tokenizer of a GGUF file; one that holds nothing but a vocabulary is enough. options may be NULL. */
 CERA_API cera_status cera_tokenizer_open(const char *path, const cera_tokenizer_options *options, cera_tokenizer **out,
                                          cera_error *e);
+/* The same from bytes, which may go when it returns. name is used in messages. */
+CERA_API cera_status cera_tokenizer_open_memory(const char *name, const void *data, size_t size_bytes,
+                                                const cera_tokenizer_options *options, cera_tokenizer **out, cera_error *e);
 CERA_API void cera_tokenizer_close(cera_tokenizer *tokenizer); /* not for an engine's own tokenizer */
 
 enum {

@@ -6,28 +6,42 @@
 #include "engine/options.h"
 #include "engine/vocab_gguf.h"
 
-static cera_status open_gguf(const char *path, const cera_tokenizer_options *o, cera_tokenizer *t, cera_error *e) {
+/* data NULL: name is the path of a file. */
+static cera_status fill(const char *name, const void *data, size_t size_bytes, const cera_tokenizer_options *o,
+                        cera_tokenizer *t, cera_error *e) {
     const cera_gguf_options options = {.overrides = o->overrides, .n_overrides = (int)o->n_overrides};
     cera_gguf *g = NULL;
-    CERA_TRY(cera_gguf_open(path, &options, &g, e));
+    CERA_TRY(data ? cera_gguf_open_memory(name, data, size_bytes, &options, &g, e) : cera_gguf_open(name, &options, &g, e));
     const cera_status status = cera_vocab_from_gguf(g, o->allow_unknown, &t->vocab, e);
     cera_gguf_close(g);
     return status;
 }
 
-cera_status cera_tokenizer_open(const char *path, const cera_tokenizer_options *options, cera_tokenizer **out, cera_error *e) {
-    if (!path || !out) return cera_fail(e, CERA_ERR_ARGUMENT, "cera_tokenizer_open: path and out must not be NULL");
+static cera_status open_any(const char *name, const void *data, size_t size_bytes, const cera_tokenizer_options *options,
+                            cera_tokenizer **out, cera_error *e) {
     cera_tokenizer_options o;
     CERA_TRY(cera_options_take("cera_tokenizer_options", options, &o, sizeof o, e));
     cera_tokenizer *t = cera_alloc(1, sizeof *t);
-    if (!t) return cera_fail(e, CERA_ERR_MEMORY, "%s: out of memory", path);
-    const cera_status status = open_gguf(path, &o, t, e);
+    if (!t) return cera_fail(e, CERA_ERR_MEMORY, "%s: out of memory", name);
+    const cera_status status = fill(name, data, size_bytes, &o, t, e);
     if (status != CERA_OK) {
         cera_tokenizer_close(t);
         return status;
     }
     *out = t;
     return CERA_OK;
+}
+
+cera_status cera_tokenizer_open(const char *path, const cera_tokenizer_options *options, cera_tokenizer **out, cera_error *e) {
+    if (!path || !out) return cera_fail(e, CERA_ERR_ARGUMENT, "cera_tokenizer_open: path and out must not be NULL");
+    return open_any(path, NULL, 0, options, out, e);
+}
+
+cera_status cera_tokenizer_open_memory(const char *name, const void *data, size_t size_bytes,
+                                       const cera_tokenizer_options *options, cera_tokenizer **out, cera_error *e) {
+    if (!name || !data || !out)
+        return cera_fail(e, CERA_ERR_ARGUMENT, "cera_tokenizer_open_memory: name, data and out must not be NULL");
+    return open_any(name, data, size_bytes, options, out, e);
 }
 
 void cera_tokenizer_close(cera_tokenizer *t) {

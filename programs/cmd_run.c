@@ -1,0 +1,147 @@
+/* cmd_run.c: `cera run`: a prompt in, text out as it is generated. Raw completion: the prompt goes to the model as it stands.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "common/input.h"
+#include "common/model_args.h"
+#include "common/output.h"
+#include "common/sampling_args.h"
+#include "common/signals.h"
+
+typedef struct {
+    cera_model_args model;
+    cera_sampling_args sampling;
+    const char *prompt, *file;
+    int64_t n;
+    bool raw, special, ignore_eos;
+    cera_engine *engine;
+    cera_session *session;
+    cera_sampler *sampler;
+    cera_sampler_options sampler_options;
+    int32_t *ids; /* of the prompt */
+    size_t n_ids;
+    double prompt_s;
+    char last; /* byte written */
+    bool written;
+} run_command;
+
+static int parse(run_command *r, int argc, char **argv) {
+    const cera_arg rows[] = {
+        {"-p --prompt", "TEXT", "the prompt; default: stdin", CERA_ARG_TEXT, (void *)&r->prompt, 0, 0, NULL},
+        {"-f --file", "FILE", "read the prompt from a file", CERA_ARG_TEXT, (void *)&r->file, 0, 0, NULL},
+        {"-n --predict", "N", "tokens to generate at most; default: until the model ends or the context is full", CERA_ARG_I64,
+         &r->n, 1, 1e15, NULL},
+        {"--raw", NULL, "the prompt as it stands, no chat template", CERA_ARG_BOOL, &r->raw, 0, 0, NULL},
+        {"--special", NULL, "control tokens in the prompt become their ids, and are shown", CERA_ARG_BOOL, &r->special, 0, 0,
+         NULL},
+        {"--ignore-eos", NULL, "go on when the model ends its text", CERA_ARG_BOOL, &r->ignore_eos, 0, 0, NULL},
+        {0},
+    };
+    const cera_arg_table tables[] = {
+        {rows, "text"}, cera_sampling_args_table(&r->sampling), cera_model_args_table(&r->model), {0}};
+    const cera_command_line line = {
+        .command = "run",
+        .usage = "cera run -m MODEL (-p TEXT | -f FILE | < FILE) [-n N] [flags]",
+        .summary = "Generates text that continues the prompt. Text goes to stdout, speed and errors to stderr.",
+        .tables = tables,
+    };
+    const int status = cera_args_parse(&line, argc, argv);
+    if (status < 0 && r->prompt && r->file) return cera_args_usage_error("-p and -f: give one of them");
+    return status;
+}
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int encode(run_command *r) {
+    if (!r->prompt && !r->file && isatty(STDIN_FILENO))
+        fputs("cera: reading the prompt from the terminal; end it with Ctrl-D\n", stderr);
+    char *text;
+    size_t size;
+    const int status = cera_input_read(r->prompt, r->file, &text, &size);
+    if (status >= 0) return status;
+    cera_error e = {0};
+    const cera_tokenizer *t = cera_engine_tokenizer(r->engine);
+    const unsigned flags = CERA_ENCODE_BOS | (r->special ? CERA_ENCODE_SPECIAL : 0);
+    const cera_status encoded = cera_tokenizer_encode(t, text, size, flags, &r->ids, &r->n_ids, &e);
+    free(text);
+    if (encoded != CERA_OK) return cera_report(&e);
+    if (r->n_ids > 0) return -1;
+    fputs("cera: the prompt is empty, and the model's vocabulary has no token that begins a text\n", stderr);
+    return CERA_EXIT_FAILED;
+}
+
+static bool on_text(void *ctx, const char *text, size_t size, int32_t token) {
+    run_command *r = ctx;
+    (void)token;
+    if (size == 0) return true;
+    r->last = text[size - 1];
+    r->written = true;
+    return cera_output_write(text, size);
+}
+
+static void show_speed(const run_command *r, const cera_generate_result *g) {
+    const double rest_s = (g->total_ms - g->first_ms) / 1e3;
+    fprintf(stderr, "prompt: %zu tokens, %.1f tok/s; generated: %lld tokens", r->n_ids, (double)r->n_ids / r->prompt_s,
+            (long long)g->n_tokens);
+    if (g->n_tokens > 1 && rest_s > 0) fprintf(stderr, ", %.1f tok/s", (double)(g->n_tokens - 1) / rest_s);
+    if (r->sampler_options.temperature > 0.0f) fprintf(stderr, "; seed %llu", (unsigned long long)r->sampler_options.seed);
+    static const char *const why[] = {
+        "", "the model ended it", "-n reached", "the context is full", "stdout closed", "interrupted", "error"};
+    fprintf(stderr, "; %s\n", why[g->finish]);
+}
+
+static int generate(run_command *r) {
+    cera_error e = {0};
+    const double start = now_s();
+    cera_status status = cera_session_append(r->session, r->ids, r->n_ids, &e);
+    r->prompt_s = now_s() - start;
+    if (status != CERA_OK) return cera_report(&e);
+    cera_generate_result result = {.size = sizeof result};
+    const cera_generate_options o = {
+        .size = sizeof o,
+        .max_tokens = r->n,
+        .ignore_eog = r->ignore_eos,
+        .special = r->special,
+        .on_text = on_text,
+        .ctx = r,
+    };
+    status = cera_session_generate(r->session, r->sampler, &o, &result, &e);
+    if (isatty(STDOUT_FILENO) && r->written && r->last != '\n') cera_output_write("\n", 1);
+    show_speed(r, &result);
+    if (status == CERA_ERR_CANCELLED) return CERA_EXIT_INTERRUPTED;
+    return status == CERA_OK ? CERA_EXIT_OK : cera_report(&e);
+}
+
+static int run(run_command *r) {
+    int status = cera_model_args_open(&r->model, &r->engine);
+    if (status < 0) status = cera_sampling_args_create(&r->sampling, r->engine, &r->sampler_options, &r->sampler);
+    if (status < 0) status = encode(r);
+    if (status >= 0) return status;
+    cera_error e = {0};
+    if (cera_session_create(r->engine, NULL, &r->session, &e) != CERA_OK) return cera_report(&e);
+    cera_signals_watch(r->session);
+    status = generate(r);
+    cera_signals_watch(NULL);
+    return status;
+}
+
+int cera_cmd_run(int argc, char **argv) {
+    static run_command r; /* large; one a process */
+    int status = parse(&r, argc, argv);
+    if (status >= 0) return status;
+    status = run(&r);
+    cera_release(r.ids);
+    cera_session_destroy(r.session);
+    cera_sampler_destroy(r.sampler);
+    cera_engine_close(r.engine);
+    return status;
+}
