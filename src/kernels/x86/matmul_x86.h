@@ -4,6 +4,10 @@
 
 #include "kernels/kernels.h"
 
+void cera_kernels_matmul_avx2(cera_kernels *k);
+void cera_kernels_matmul_float_avx2(cera_kernels *k);
+void cera_kernels_encode_avx2(cera_kernels *k);
+void cera_kernels_matmul_avxvnni(cera_kernels *k);
 void cera_kernels_matmul_float_avx512(cera_kernels *k);
 void cera_kernels_encode_avx512(cera_kernels *k);
 void cera_kernels_matmul_avx512vnni(cera_kernels *k);

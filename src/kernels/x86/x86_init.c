@@ -3,6 +3,12 @@
 #include "kernels/x86/matmul_x86.h"
 
 void cera_kernels_init_x86(cera_kernels *k, cera_cpu_tier tier) {
+    if (cera_kernels_includes(tier, CERA_TIER_AVX2)) {
+        cera_kernels_matmul_avx2(k);
+        cera_kernels_matmul_float_avx2(k);
+        cera_kernels_encode_avx2(k);
+    }
+    if (cera_kernels_includes(tier, CERA_TIER_AVXVNNI)) cera_kernels_matmul_avxvnni(k);
     if (cera_kernels_includes(tier, CERA_TIER_AVX512)) {
         cera_kernels_matmul_float_avx512(k);
         cera_kernels_encode_avx512(k);
