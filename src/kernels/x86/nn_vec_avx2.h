@@ -4,6 +4,7 @@
 #define CERA_KERNELS_NN_VEC_AVX2_H
 
 #include <immintrin.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #define CERA_KERNELS_NN_VEC_AVX512_H
 
 #include <immintrin.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define NN_TIER(name) name##_avx512
