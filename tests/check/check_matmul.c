@@ -282,16 +282,18 @@ static void job_once(void *ctx) {
     }
 }
 
-static void bench_line(cera_check *c, job *j, double seconds_c) {
+static void bench_line(cera_check *c, job *j, double seconds_c, const char *where) {
     double s = cera_check_time(job_once, j, 0.2), macs = (double)j->panels * 32 * j->p.k * j->p.n_cols;
     size_t bytes = (size_t)j->panels * 32 * j->p.row_bytes;
-    double peak = cera_kernels_encoding(j->p.t) == CERA_ENC_Q8    ? cera_check_peak_int8(c->k->tier)
-                  : cera_kernels_encoding(j->p.t) == CERA_ENC_F32 ? cera_check_peak_f32(c->k->tier)
-                                                                  : cera_check_peak_bf16(c->k->tier);
+    cera_encoding enc = cera_kernels_encoding(j->p.t);
+    double peak = enc == CERA_ENC_Q8    ? cera_check_peak_int8(c->k->tier)
+                  : enc == CERA_ENC_F32 ? cera_check_peak_f32(c->k->tier)
+                                        : cera_check_peak_bf16(c->k->tier);
     printf("%-14s %-12s %3d columns %10.0f ns %7.1f GMAC/s %5.1f %% of peak %7.2f GB/s", c->slot, c->tier, j->p.n_cols, s * 1e9,
            macs / s * 1e-9, peak > 0 ? 100 * macs / s / peak : 0.0, (double)bytes / s * 1e-9);
-    if (j->p.n_cols == 1) printf(" %5.1f %% of a read loop", 100 * (double)bytes / s / cera_check_read_speed(j->p.w, bytes));
-    printf(" %6.1f x C\n", seconds_c / (s / macs));
+    if (!strcmp(where, "memory"))
+        printf(" %5.1f %% of a read loop", 100 * (double)bytes / s / cera_check_read_speed(j->p.w, bytes));
+    printf(" (%s) %6.1f x C\n", where, seconds_c / (s / macs));
 }
 
 static void bench_matmul(cera_check *c) {
@@ -312,13 +314,12 @@ static void bench_matmul(cera_check *c) {
     j.k = c->k;
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         j.p.n_cols = widths[i];
-        if (widths[i] == 1) {
-            cera_acts one = make_acts(c, cera_kernels_encoding(j.p.t), A_PLAIN, K, 1);
-            j.p.x = one;
-        }
-        j.panels = widths[i] == 1 ? j.p.n_rows / 32 : 4;
-        bench_line(c, &j, plain);
+        if (widths[i] == 1) j.p.x = make_acts(c, cera_kernels_encoding(j.p.t), A_PLAIN, K, 1);
+        j.panels = 4;
+        bench_line(c, &j, plain, "cache");
     }
+    j.panels = j.p.n_rows / 32;
+    bench_line(c, &j, plain, "memory");
 }
 
 #define CASE(name) \

@@ -5,7 +5,7 @@
  * The order does not depend on the number of columns, so a tier's results are its own but the same in every batch.
  * Cost. 24 vdpbf16ps for 10 loads and 32 elements of k: the dot product pipes are the limit. */
 #include <immintrin.h>
-#include "kernels/kernels.h"
+#include "kernels/x86/matmul_x86.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define LANES_K 32
@@ -26,7 +26,7 @@ INLINE float tree_sum(lanes v) {
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
-#include "kernels/x86/matmul_float_tmpl.h"
+#include "kernels/matmul_float_tmpl.h"
 
 static void matmul_bf16_avx512bf16(const void *w, size_t row_bytes, int n_rows, int k, const cera_acts *x, int c0, int n_cols,
                                    float *tile) {

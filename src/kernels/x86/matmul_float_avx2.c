@@ -3,7 +3,7 @@
  * Numbers. As ref/matmul.c: the 16 lanes are two registers, one fma an element; F16 and BF16 are widened exactly. Bit-equal to
  * C. Cost. A tile of 2 rows x 3 columns: 12 registers of accumulators, 12 fma for 10 loads. */
 #include <immintrin.h>
-#include "kernels/kernels.h"
+#include "kernels/x86/matmul_x86.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define LANES_K 16
@@ -38,7 +38,7 @@ INLINE float tree_sum(lanes v) {
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
-#include "kernels/x86/matmul_float_tmpl.h"
+#include "kernels/matmul_float_tmpl.h"
 
 #define MATMUL(name, type)                                                                                           \
     static void matmul_##name##_avx2(const void *w, size_t row_bytes, int n_rows, int k, const cera_acts *x, int c0, \

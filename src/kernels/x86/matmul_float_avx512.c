@@ -3,7 +3,7 @@
  * Numbers. As ref/matmul.c: the 16 lanes are one register, one fma an element; F16 and BF16 are widened exactly. Bit-equal to
  * C. Cost. A tile of 4 rows x 6 columns: 24 fma for 10 loads (4 of them converting), so the two fma pipes are the limit. */
 #include <immintrin.h>
-#include "kernels/kernels.h"
+#include "kernels/x86/matmul_x86.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define LANES_K 16
@@ -28,7 +28,7 @@ INLINE float tree_sum(lanes v) {
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
-#include "kernels/x86/matmul_float_tmpl.h"
+#include "kernels/matmul_float_tmpl.h"
 
 #define MATMUL(name, type)                                                                                             \
     static void matmul_##name##_avx512(const void *w, size_t row_bytes, int n_rows, int k, const cera_acts *x, int c0, \

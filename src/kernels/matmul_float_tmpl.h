@@ -7,7 +7,6 @@
  * up again, so that the activations of the tile's columns stay in L1 while the rows of the panel pass, whatever k is. */
 #include <string.h>
 #include "kernels/ref/matmul_ref.h"
-#include "kernels/x86/matmul_x86.h"
 
 #ifndef INLINE
 #    define INLINE static inline __attribute__((always_inline))
