@@ -99,7 +99,7 @@ static void set_page(cera_kv_table *t, int i, cera_kv_page *p) {
 }
 
 /* Before token `from` is written, its page must be this session's alone. */
-static cera_status unshare(cera_kv *kv, int group, cera_kv_table *t, int32_t from, cera_error *e) {
+static cera_status make_own(cera_kv *kv, int group, cera_kv_table *t, int32_t from, cera_error *e) {
     const int i = from / CERA_PAGE_TOKENS, kept = from % CERA_PAGE_TOKENS;
     if (i >= t->n || !t->owned[i] || !page_shared(kv, t->owned[i])) return CERA_OK;
     cera_kv_page *copy = page_take(kv, group, e);
@@ -113,7 +113,7 @@ static cera_status unshare(cera_kv *kv, int group, cera_kv_table *t, int32_t fro
 cera_status cera_kv_table_prepare(cera_kv *kv, int group, cera_kv_table *t, int32_t from, int32_t end, cera_error *e) {
     const int n = (int)(((int64_t)end + CERA_PAGE_TOKENS - 1) / CERA_PAGE_TOKENS);
     CERA_TRY(table_grow(t, n, e));
-    CERA_TRY(unshare(kv, group, t, from, e));
+    CERA_TRY(make_own(kv, group, t, from, e));
     while (t->n < n) {
         cera_kv_page *p = page_take(kv, group, e);
         if (!p) return CERA_ERR_MEMORY;
