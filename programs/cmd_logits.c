@@ -136,6 +136,8 @@ static int evaluate(logits_command *l) {
 }
 
 static int run(logits_command *l) {
+    /* The context is what is used: families that choose RoPE factors by it take those for a text of this length. */
+    if (l->model.options.context == 0) l->model.options.context = (int32_t)l->n_ids;
     const int status = cera_model_args_open(&l->model, &l->engine);
     if (status >= 0) return status;
     cera_error e = {0};
