@@ -160,3 +160,4 @@ char *cera_arena_text(cera_arena *a, const char *text, size_t n) {
 }
 
 size_t cera_arena_used(const cera_arena *a) { return a->used; }
+size_t cera_arena_left(const cera_arena *a) { return a->limit ? a->limit - a->used : SIZE_MAX; }

@@ -234,6 +234,8 @@ static cera_status push_value(parser *p, const cera_json *v) {
     if (p->n_nodes++ >= CERA_JSON_MAX_NODES) return fail_limit(p, "values", CERA_JSON_MAX_NODES);
     if (p->n_values == p->capacity) {
         size_t capacity = p->capacity ? 2 * p->capacity : 64;
+        /* They will have to fit in the arena when their container closes: no need to collect more than that. */
+        if (p->n_values > cera_arena_left(p->arena) / sizeof(cera_json)) return fail_memory(p);
         pending *grown = cera_alloc_grow(p->values, p->capacity, capacity, sizeof *grown);
         if (!grown) return fail_memory(p);
         p->values = grown;

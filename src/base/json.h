@@ -29,13 +29,14 @@ typedef struct cera_json {
 
 enum {
     CERA_JSON_MAX_DEPTH = 256,     /* arrays and objects inside each other */
-    CERA_JSON_MAX_NODES = 1 << 23, /* values in one text */
+    CERA_JSON_MAX_NODES = 1 << 22, /* values in one text; gemma's tokenizer.json has 2 million */
 };
 
 /* Parses exactly one value (white space around it). Duplicate names are kept (the last one wins in cera_json_get). Lone
  * surrogates in \u escapes become U+FFFD; invalid UTF-8 is an error. A byte order mark at the start is passed over. The tree is
- * a copy: text may go. Strings are NUL-terminated, the NUL not counted. At most 4 GiB. Not recursive. Errors name line, column
- * and what was expected. */
+ * a copy: text may go. Strings are NUL-terminated, the NUL not counted. At most 4 GiB. Memory is up to about 100 times a
+ * hostile text: give the arena a limit when the text is a request's; work memory stays below four times it. Not recursive.
+ * Errors name line, column and what was expected. */
 cera_status cera_json_parse(const char *text, size_t n, cera_arena *arena, const cera_json **out, cera_error *e);
 
 const cera_json *cera_json_get(const cera_json *object, const char *name); /* NULL when absent or not an object */

@@ -214,8 +214,9 @@ cera_status cera_gguf_get_texts(const cera_gguf *g, const char *key, size_t n, c
     for (size_t i = 0; i < n; i++) {
         uint64_t size = 0;
         const uint8_t *text = NULL;
-        cera_cursor_u64(&c, &size); /* lengths were checked at open */
-        cera_cursor_bytes(&c, (size_t)size, &text);
+        /* Lengths were checked at open; they can only differ if somebody has written to the mapped file since. */
+        if (!cera_cursor_u64(&c, &size) || size > cera_cursor_left(&c) || !cera_cursor_bytes(&c, (size_t)size, &text))
+            return cera_fail(e, CERA_ERR_IO, "key %s: the file was changed while it was open", key);
         out[i] = (cera_text_view){(const char *)text, (size_t)size};
     }
     return CERA_OK;

@@ -2,7 +2,7 @@
  * Layout: the GGUF specification (ggml's docs/gguf.md), versions 2 and 3, little endian.
  *
  * Counts and lengths are compared with the bytes left before anything is allocated or skipped, in the form that cannot overflow
- * (n > left / size). Strings and arrays stay in the file: only names are copied, so memory is below four times the header's
+ * (n > left / size). Strings and arrays stay in the file: only names are copied, so memory is below five times the header's
  * size. Does not own split sets (gguf.c), conversion of values (gguf_get.c), or what the keys mean. */
 #include "format/gguf_int.h"
 
