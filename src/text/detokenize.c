@@ -13,7 +13,7 @@ static cera_text_view without_prefix(cera_text_view t) {
 cera_status cera_vocab_detokenize(const cera_vocab *v, const int32_t *ids, size_t n_ids, bool special, bool first, char **text,
                                   size_t *size, cera_error *e) {
     cera_buffer b = {0};
-    bool strip = first && v->add_space_prefix;
+    bool strip = first && (v->add_space_prefix || v->kind == VOCAB_WORDPIECE);
     *text = NULL;
     *size = 0;
     for (size_t i = 0; i < n_ids; i++) {

@@ -91,6 +91,7 @@ static cera_status encode_fragment(encoder *x, const char *text, size_t n, bool 
     if (v->kind == VOCAB_UNIGRAM) return cera_encode_unigram(x, text, n);
     if (v->kind == VOCAB_BPE && !v->raw) return cera_encode_bpe(x, text, n);
     bool escaped = v->escapes_spaces && n >= 3 && memmem(text, n, "\u2581", 3);
+    if (v->prefix_unless_space && (text[0] == ' ' || (n >= 3 && memcmp(text, "\u2581", 3) == 0))) prefix = false;
     if (!prefix && !escaped) return cera_encode_sentences(x, text, n);
     char *copy = cera_encoder_scratch(x, n + 1); /* the space prefix before it, and U+2581 as the space that it means */
     if (!copy) return cera_encoder_memory(x);

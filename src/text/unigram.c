@@ -161,6 +161,18 @@ static void find_best(const cera_vocab *v, const char *text, size_t n, best *pla
     }
 }
 
+static bool has_bytes(const cera_vocab *v, const char *text, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (v->byte_ids[(uint8_t)text[i]] < 0) return false;
+    }
+    return true;
+}
+
+static cera_status push_bytes(encoder *x, const char *text, size_t n) {
+    for (size_t i = 0; i < n; i++) CERA_TRY(cera_encoder_push(x, x->v->byte_ids[(uint8_t)text[i]]));
+    return CERA_OK;
+}
+
 /* Walks back from the end, then hands the ids out forwards; neighbouring unknown characters are one unknown token, or their
  * bytes where the vocabulary has tokens for bytes. */
 static cera_status push_best(encoder *x, const char *text, size_t n, best *places) {
@@ -176,6 +188,8 @@ static cera_status push_best(encoder *x, const char *text, size_t n, best *place
         const best *p = &places[ends[i]];
         if (p->id >= 0)
             status = cera_encoder_push(x, p->id);
+        else if (has_bytes(x->v, text + p->begin, ends[i] - p->begin))
+            status = push_bytes(x, text + p->begin, ends[i] - p->begin);
         else if (!unknown)
             status = cera_encoder_unknown(x, (uint8_t)text[p->begin]);
         unknown = p->id < 0;

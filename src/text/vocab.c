@@ -55,12 +55,16 @@ static int byte_token(cera_text_view t) {
     return high && low ? (int)(high - digits) * 16 + (int)(low - digits) : -1;
 }
 
-/* Whether text may become this token by merging or matching: never a control token, however it is written. User-defined tokens
- * are cut out of the text before, and the token of a byte stands for no text. */
+/* Whether text may become this token by merging or matching: never a control token, however it is written. The token of a byte stands
+ * for no text. A user-defined token is cut out of the text where it stands, but in SentencePiece vocabularies merges pass through it. */
 static bool ordinary(const cera_vocab *v, uint32_t id) {
-    uint8_t type = v->types[id];
-    return type == CERA_TOKEN_NORMAL || type == CERA_TOKEN_UNUSED ||
-           (type == CERA_TOKEN_BYTE && byte_token(vocab_text(v, id)) < 0);
+    switch (v->types[id]) {
+    case CERA_TOKEN_NORMAL:
+    case CERA_TOKEN_UNUSED: return true;
+    case CERA_TOKEN_BYTE: return byte_token(vocab_text(v, id)) < 0;
+    case CERA_TOKEN_USER: return v->kind == VOCAB_SPM || v->raw;
+    default: return false;
+    }
 }
 
 static size_t token_bytes(const cera_vocab *v, uint32_t id, char *out, bool *from_text) {
@@ -241,6 +245,8 @@ static void set_rules(cera_vocab *v, const cera_vocab_desc *d, const vocab_rules
     v->fuse_unk = rules->fuse_unk;
     v->nfc = rules->nfc;
     v->prefix_first_only = rules->prefix_first_only;
+    v->prefix_unless_space = rules->prefix_unless_space;
+    v->max_word = rules->max_word;
 }
 
 static cera_status create(cera_vocab *v, const cera_vocab_desc *d, const vocab_rules *rules, cera_error *e) {

@@ -22,11 +22,13 @@ enum { TOKEN_EOG = 1, TOKEN_LSTRIP = 2, TOKEN_RSTRIP = 4 };
 typedef struct vocab_rules {
     const char *const *stages; /* pre-tokenizer regexes; NULL: by desc->pre */
     size_t n_stages;
-    bool raw;               /* byte-level BPE's merges, but on UTF-8 with byte fallback (SentencePiece vocabularies as BPE) */
-    bool fuse_unk;          /* neighbouring unknown characters are one unknown token */
-    bool nfc;               /* the input is normalised first */
-    bool prefix_first_only; /* the space prefix goes to the start of the text only */
-    const uint8_t *flags;   /* [n_tokens] TOKEN_LSTRIP, TOKEN_RSTRIP */
+    bool raw;                 /* byte-level BPE's merges, but on UTF-8 with byte fallback (SentencePiece vocabularies as BPE) */
+    bool fuse_unk;            /* neighbouring unknown characters are one unknown token */
+    bool nfc;                 /* the input is normalised first */
+    bool prefix_first_only;   /* the space prefix goes to the start of the text only */
+    bool prefix_unless_space; /* and only where the text does not begin with a space */
+    size_t max_word;          /* WordPiece: longer words, in characters, are unknown; 0: no limit */
+    const uint8_t *flags;     /* [n_tokens] TOKEN_LSTRIP, TOKEN_RSTRIP */
 } vocab_rules;
 
 /* Open addressing over strings [at[id], at[id + 1]) of blob. */
@@ -74,7 +76,8 @@ struct cera_vocab {
 
     int32_t bos, eos, eot, eom, unk, sep, pad, mask;
     bool add_bos, add_eos, add_sep, add_space_prefix, ignore_merges, remove_extra_whitespaces, escapes_spaces;
-    bool raw, fuse_unk, nfc, prefix_first_only, lowercase, strip_accents;
+    bool raw, fuse_unk, nfc, prefix_first_only, prefix_unless_space, lowercase, strip_accents;
+    size_t max_word;
     cera_pretok *pretok; /* NULL: text is not split by regexes */
 
     trie_node *trie; /* special and user-defined tokens by text; node 0 is nothing */

@@ -23,7 +23,9 @@ static bool is_punctuation(uint32_t c, uint8_t category) {
 /* The word with its leading space. Greedy from the left; the word's bytes before the first failure are taken back. */
 static cera_status push_word(encoder *x, const char *word, size_t n) {
     const cera_vocab *v = x->v;
-    size_t before = x->n_ids;
+    size_t before = x->n_ids, characters = 0;
+    for (size_t i = 1; i < n; i++) characters += ((uint8_t)word[i] & 0xc0) != 0x80;
+    if (v->max_word && characters > v->max_word) return cera_encoder_unknown(x, (uint8_t)word[1]);
     for (size_t at = 0; at < n;) {
         int32_t id = VOCAB_NOT_FOUND;
         size_t length = n - at < v->max_bytes ? n - at : v->max_bytes;
