@@ -174,9 +174,10 @@ static cera_status push_part(encoder *x, const char *piece, const part *p) {
     const cera_vocab *v = x->v;
     if (p->symbol >= 0 && p->symbol < v->n_tokens) return cera_encoder_push(x, p->symbol);
     const char *bytes = piece + p->begin;
-    bool whole = v->kind == VOCAB_BPE && v->raw; /* a character whose bytes have not all a token is one unknown */
-    for (uint32_t i = 0; whole && i < p->size; i++) whole = v->byte_ids[(uint8_t)bytes[i]] >= 0;
-    if (v->kind == VOCAB_BPE && v->raw && !whole) return cera_encoder_unknown(x, (uint8_t)bytes[0]);
+    bool whole = v->kind == VOCAB_BPE && !v->raw; /* else a character whose bytes have not all a token is one unknown */
+    for (uint32_t i = 0; !whole && i < p->size; i++) {
+        if (v->byte_ids[(uint8_t)bytes[i]] < 0) return cera_encoder_unknown(x, (uint8_t)bytes[i]);
+    }
     for (uint32_t i = 0; i < p->size; i++) {
         int32_t id = v->byte_ids[(uint8_t)bytes[i]];
         if (id >= 0)

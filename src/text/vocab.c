@@ -240,6 +240,7 @@ static void set_rules(cera_vocab *v, const cera_vocab_desc *d, const vocab_rules
     v->escapes_spaces = chosen(d->escape_whitespaces, v->escapes_spaces || spm || wordpiece || unigram);
     v->lowercase = chosen(d->lowercase, true);
     v->strip_accents = chosen(d->strip_accents, v->lowercase);
+    v->fuse_unk = spm;
     if (!rules) return;
     v->raw = rules->raw;
     v->fuse_unk = rules->fuse_unk;

@@ -7,10 +7,11 @@
 #include "base/utf8.h"
 #include "text/unicode.h"
 
-/* BERT's reference treats as single words the ideographs of these blocks (tokenization.py, _is_chinese_char). */
+/* Ideographs that are words of their own. The last but two begins at 2b920, not at 2b820 where the block does: so it is in the
+ * implementation that the vocabularies are used with, and llama.cpp follows it. */
 static bool is_ideograph(uint32_t c) {
     return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x20000 && c <= 0x2a6df) ||
-           (c >= 0x2a700 && c <= 0x2b73f) || (c >= 0x2b740 && c <= 0x2b81f) || (c >= 0x2b820 && c <= 0x2ceaf) ||
+           (c >= 0x2a700 && c <= 0x2b73f) || (c >= 0x2b740 && c <= 0x2b81f) || (c >= 0x2b920 && c <= 0x2ceaf) ||
            (c >= 0xf900 && c <= 0xfaff) || (c >= 0x2f800 && c <= 0x2fa1f);
 }
 
