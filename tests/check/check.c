@@ -68,7 +68,8 @@ uint64_t cera_check_random(cera_check *c) {
     return z ^ z >> 31;
 }
 int cera_check_int(cera_check *c, int lowest, int highest) {
-    return lowest + (int)(cera_check_random(c) % (uint64_t)(highest - lowest + 1));
+    uint64_t count = (uint64_t)((int64_t)highest - lowest + 1);
+    return (int)(lowest + (int64_t)(cera_check_random(c) % count));
 }
 float cera_check_float(cera_check *c, float lowest, float highest) {
     return lowest + (highest - lowest) * (float)(cera_check_random(c) >> 40) * 0x1p-24f;
