@@ -22,8 +22,9 @@ void *cera_alloc(size_t count, size_t size);
 void *cera_alloc_grow(void *old, size_t old_count, size_t new_count, size_t size); /* NULL: old is untouched */
 void cera_free(void *p);
 
-/* The guard for "nothing allocates during a step": a per-process count of live steps. In builds with CERA_ALLOC_GUARD every
- * cera_alloc and cera_arena_alloc made by a thread between enter and leave is counted as a violation. */
+/* The guard for "nothing allocates during a step". In builds with CERA_ALLOC_GUARD every cera_alloc and cera_arena_alloc made
+ * by a thread between enter and leave (they nest), or by a pool's worker in a run of that thread, is counted as a violation. In
+ * other builds the calls do nothing. */
 void cera_alloc_guard_enter(void);
 void cera_alloc_guard_leave(void);
 size_t cera_alloc_guard_violations(void);

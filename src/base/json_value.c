@@ -53,7 +53,7 @@ static int by_name(const void *a, const void *b) {
 
 /* The members that count (of one name the last), sorted by name; NULL: out of memory. */
 static member *sorted_members(const cera_json *object, size_t *n) {
-    member *m = malloc((object->n ? object->n : 1) * sizeof *m);
+    member *m = cera_alloc(object->n, sizeof *m);
     if (!m) return NULL;
     for (uint32_t i = 0; i < object->n; i++) m[i] = (member){object->keys[i], &object->items[i]};
     qsort(m, object->n, sizeof *m, by_name);
@@ -77,8 +77,8 @@ static bool equal_objects(const cera_json *a, const cera_json *b, int depth) {
     member *x = sorted_members(a, &n_a), *y = sorted_members(b, &n_b);
     bool same = x && y && n_a == n_b;
     for (size_t i = 0; same && i < n_a; i++) same = same_text(x[i].name, y[i].name) && equal(x[i].value, y[i].value, depth + 1);
-    free(x);
-    free(y);
+    cera_free(x);
+    cera_free(y);
     return same;
 }
 

@@ -225,6 +225,27 @@ static void arrays(void **state) {
     build_free(&b);
 }
 
+/* Somebody writes to the file while it is mapped: lengths that were right at open are not trusted later. */
+static void strings_that_change_are_noticed(void **state) {
+    (void)state;
+    builder b = {0};
+    build_header(&b, 3, 0, 1);
+    build_array(&b, "t", 8, 2);
+    size_t length_at = b.size;
+    build_text(&b, "one"), build_text(&b, "two");
+    cera_gguf *g = open_bytes(&b, NULL);
+    static const uint8_t damage[] = {4, 12, 255};
+    for (size_t i = 0; i < sizeof damage; i++) {
+        cera_text_view texts[2];
+        cera_error e = {0};
+        b.data[length_at] = damage[i];
+        expect_error(cera_gguf_get_texts(g, "t", 2, texts, &e), &e, CERA_ERR_IO,
+                     "key t: the file was changed while it was open");
+    }
+    cera_gguf_close(g);
+    build_free(&b);
+}
+
 /* ---- tensors ---- */
 
 static void tensors_are_found_and_sized(void **state) {
@@ -523,6 +544,7 @@ int main(void) {
         cmocka_unit_test(other_scalars),
         cmocka_unit_test(a_value_per_layer),
         cmocka_unit_test(arrays),
+        cmocka_unit_test(strings_that_change_are_noticed),
         cmocka_unit_test(tensors_are_found_and_sized),
         cmocka_unit_test(many_names_are_found),
         cmocka_unit_test(overrides_replace_and_add),
