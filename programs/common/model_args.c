@@ -60,16 +60,14 @@ static void show_message(void *ctx, cera_message_level level, const char *text) 
 
 /* ---- opening ---- */
 
-#ifdef CERA_HAVE_EMBEDDED_MODEL
 static const char embedded_name[] = "model in the program";
-#else
+
 static int no_model(void) {
-    fputs("cera: no model given: name a GGUF file with -m FILE\n"
+    fputs("cera: no model given, and none is in this program: name a GGUF file with -m FILE\n"
           "      (`make models` fetches a small one; any GGUF file of a supported architecture will do)\n",
           stderr);
     return CERA_EXIT_USAGE;
 }
-#endif
 
 int cera_model_args_open(cera_model_args *m, cera_engine **out) {
     cera_error e = {0};
@@ -80,16 +78,10 @@ int cera_model_args_open(cera_model_args *m, cera_engine **out) {
     o->n_overrides = m->overrides.n;
     o->progress = show_progress;
     o->progress_ctx = &shown;
-    cera_status status;
-    if (m->path)
-        status = cera_engine_open(m->path, o, out, &e);
-    else {
-#ifdef CERA_HAVE_EMBEDDED_MODEL
-        status = cera_engine_open_memory(embedded_name, cera_embedded_model, cera_embedded_model_size, o, out, &e);
-#else
-        return no_model();
-#endif
-    }
+    if (!m->path && cera_embedded_model_size == 0) return no_model();
+    const cera_status status =
+        m->path ? cera_engine_open(m->path, o, out, &e)
+                : cera_engine_open_memory(embedded_name, cera_embedded_model, (size_t)cera_embedded_model_size, o, out, &e);
     o->progress_ctx = NULL;
     return status == CERA_OK ? -1 : cera_report(&e);
 }
@@ -103,15 +95,9 @@ int cera_model_args_open_tokenizer(cera_model_args *m, cera_tokenizer **out) {
         .n_overrides = m->overrides.n,
     };
     cera_set_messages(show_message, NULL);
-    cera_status status;
-    if (m->path)
-        status = cera_tokenizer_open(m->path, &o, out, &e);
-    else {
-#ifdef CERA_HAVE_EMBEDDED_MODEL
-        status = cera_tokenizer_open_memory(embedded_name, cera_embedded_model, cera_embedded_model_size, &o, out, &e);
-#else
-        return no_model();
-#endif
-    }
+    if (!m->path && cera_embedded_model_size == 0) return no_model();
+    const cera_status status =
+        m->path ? cera_tokenizer_open(m->path, &o, out, &e)
+                : cera_tokenizer_open_memory(embedded_name, cera_embedded_model, (size_t)cera_embedded_model_size, &o, out, &e);
     return status == CERA_OK ? -1 : cera_report(&e);
 }
