@@ -47,6 +47,7 @@ static inline vf vf_spread_pair(const float *p) {
     memcpy(&pair, p, sizeof pair);
     return _mm256_castpd_ps(_mm256_set1_pd(pair));
 }
+static inline void vf_prefetch(const char *p) { _mm_prefetch(p, _MM_HINT_T0); }
 /* a[0] + a[1], a[2] + a[3], ... then those of b. */
 static inline vf vf_pair_sums(vf a, vf b) {
     __m256 mixed = _mm256_hadd_ps(a, b); /* a's first two sums, b's first two, a's last two, b's last two */

@@ -30,6 +30,7 @@ static inline vf vf_spread_pair(const float *p) {
     return _mm512_castpd_ps(
         _mm512_broadcastsd_pd(_mm_castps_pd(_mm_loadl_pi(_mm_setzero_ps(), (const __m64 *)(const void *)p))));
 }
+static inline void vf_prefetch(const char *p) { _mm_prefetch(p, _MM_HINT_T0); }
 /* a[0] + a[1], a[2] + a[3], ... then those of b. */
 static inline vf vf_pair_sums(vf a, vf b) {
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);

@@ -5,6 +5,7 @@
  * the sums of four columns. (With K innermost and accumulators in registers: 59 % of peak.) */
 #include "kernels/x86/quant_vec512.h"
 #define TIER avx512vnni
+#define MATMUL_ONE_Q8_0 cera_matmul_one_q8_0_avx512vnni
 #include "kernels/x86/matmul_tmpl.h"
 
 void cera_kernels_matmul_avx512vnni(cera_kernels *k) { CERA_MATMUL_SET_QUANTIZED(k, avx512vnni); }

@@ -9,7 +9,8 @@
  *
  * Order. Columns innermost: a sub-block of VEC_GROUPS groups of rows stays in registers and the columns stream past it,
  * VEC_WIDE at a time for independent chains; the f32 accumulators are the tile, in L1. One column alone takes one group of rows
- * at a time, accumulators in registers, and meanwhile prefetches the next group's rows linearly. */
+ * at a time, accumulators in registers, and meanwhile prefetches the next group's rows linearly, a few lines with each step: a
+ * burst would hold up the loads (80 % of a read loop, against 95 %). */
 #include "kernels/ref/matmul_ref.h"
 #include "kernels/x86/matmul_x86.h"
 #include "kernels/x86/quant_tmpl.h"
@@ -32,7 +33,7 @@ typedef struct columns {
 /* sum += the products of registers [i0, i1) of a sub-block and one column. */
 INLINE vec dot(cera_dtype t, const vec *u, const int8_t *q, int i0, int i1, const vec *fold, vec sum) {
     (void)t, (void)fold;
-    for (int i = i0; i < i1; i++) sum = v_dpbusd(sum, u[i], broadcast4(q + 4 * i));
+    for (int i = i0; i < i1; i++) sum = v_dpbusd4(sum, u[i], q + 4 * i);
     return sum;
 }
 #else
@@ -70,10 +71,7 @@ INLINE vec dot(cera_dtype t, const vec *u, const int8_t *q, int i0, int i1, cons
  */
 INLINE vec sum_start(cera_dtype t, const columns *x, int c, int half, const vec *fold) {
     if (!VEC_DPBUSD && t == CERA_Q3_K) {
-        vec both = v_odd16(fold[0], fold[1]);
-#if !VEC_DPBUSD
-        both = v_madd16(both, broadcast4(x->sum16 + 2 * c));
-#endif
+        vec both = v_madd16(v_odd16(fold[0], fold[1]), broadcast4(x->sum16 + 2 * c));
         return v_sub32(v_zero(), v_sll32(both, 2));
     }
     if (!byte_offset(t)) return v_zero();
@@ -145,7 +143,7 @@ INLINE void block_wide(cera_dtype t, const raw_step *raw, const raw_chunk *share
                        int row, const columns *x, int n_cols, float *tile) {
     vec u[VEC_GROUPS][8], fold[VEC_GROUPS][2];
     for (int g = 0; g < VEC_GROUPS; g++) {
-        for (int h = 0; is_fold(t) && h < 2; h++) fold[g][h] = v_load(&s->fold[2 * block + h][row + VEC_ROWS * g]);
+        for (int h = 0; is_fold(t) && h < 2; h++) fold[g][h] = fold_of(v_load(&s->fold[block][row + VEC_ROWS * g]), h);
         for (int i = 0; i < 8; i++) {
             u[g][i] = unpack(t, &raw[g], &shared[g], j, i);
             if (VEC_DPBUSD && is_fold(t)) u[g][i] = fold_scale(t, u[g][i], fold[g][i / 4]);
@@ -189,21 +187,33 @@ INLINE void chunk_wide(cera_dtype t, const uint8_t *w, size_t stride, int b, int
     }
 }
 
+/* FOLD types with vpdpbusd and one column: multiplying the sums of the halves by their sub-scales is cheaper than the bytes,
+ * and the same integer. A half's sum is at most 16 * 7 * 127 + 4 * 16 * 127 < 2^15. */
+INLINE vec sum_apart(cera_dtype t, const vec *u, const columns *x, vec pair) {
+    vec sum[2];
+    for (int h = 0; h < 2; h++) {
+        vec start = t == CERA_Q3_K ? v_set32(-4 * x->sum16[h]) : v_zero();
+        sum[h] = dot(t, u, x->q, 4 * h, 4 * h + 4, u, start);
+    }
+    return v_madd16(v_odd16(sum[0], v_sll32(sum[1], 16)), pair);
+}
+
 /* One sub-block of one group of rows and the one column. */
 INLINE fvec block_one(cera_dtype t, const raw_step *raw, const raw_chunk *shared, int j, const panel_scales *s, int block,
                       const cera_acts *x, size_t at, fvec acc) {
     vec u[8], fold[2], sum[2];
     int32_t start[2];
-    start_values(t, x, at, 1, start);
     columns cols = columns_at(x, at, start);
-    for (int h = 0; is_fold(t) && h < 2; h++) fold[h] = v_load(&s->fold[2 * block + h][0]);
-    for (int i = 0; i < 8; i++) {
-        u[i] = unpack(t, raw, shared, j, i);
-        if (VEC_DPBUSD && is_fold(t)) u[i] = fold_scale(t, u[i], fold[i / 4]);
+    for (int i = 0; i < 8; i++) u[i] = unpack(t, raw, shared, j, i);
+    if (VEC_DPBUSD && is_fold(t)) {
+        sum[0] = sum_apart(t, u, &cols, v_load(&s->fold[block][0]));
+    } else {
+        for (int h = 0; is_fold(t) && h < 2; h++) fold[h] = fold_of(v_load(&s->fold[block][0]), h);
+        start_values(t, x, at, 1, start);
+        sum[0] = dot(t, u, cols.q, 0, 4, fold, sum_start(t, &cols, 0, 0, fold));
+        sum[1] = dot(t, u, cols.q, 4, 8, fold, is_split(t) ? sum_start(t, &cols, 0, 1, fold) : v_zero());
+        if (!is_split(t)) sum[0] = v_add32(sum[0], sum[1]);
     }
-    sum[0] = dot(t, u, cols.q, 0, 4, fold, sum_start(t, &cols, 0, 0, fold));
-    sum[1] = dot(t, u, cols.q, 4, 8, fold, is_split(t) ? sum_start(t, &cols, 0, 1, fold) : v_zero());
-    if (!is_split(t)) sum[0] = v_add32(sum[0], sum[1]);
     return update(t, sum, &s->d[is_split(t) ? 2 * block : block], &s->m[n_mins(t) == 2 ? 2 * block : block], 0, &cols, 0, acc);
 }
 
@@ -215,12 +225,13 @@ INLINE void one_column(cera_dtype t, const uint8_t *w, size_t stride, int k, con
         panel_scales s;
         raw_chunk shared;
         int n_blocks = k / 32 - b < CHUNK_BLOCKS ? k / 32 - b : CHUNK_BLOCKS;
-        for (int line = 0; line < VEC_ROWS * chunk_bytes(t); line += 64) _mm_prefetch((const char *)next + line, _MM_HINT_T0);
-        next += VEC_ROWS * chunk_bytes(t);
         chunk_scales(t, w, stride, n_blocks, &s, 0);
         load_chunk(t, w, stride, &shared);
         for (int first = 0; first < n_blocks; first += step_blocks(t)) {
             raw_step raw;
+            int ahead = VEC_ROWS * chunk_bytes(t) / CHUNK_BLOCKS * step_blocks(t);
+            for (int line = 0; line < ahead; line += 64) _mm_prefetch((const char *)next + line, _MM_HINT_T0);
+            next += ahead;
             load_step(t, w, stride, first, &raw);
 #pragma GCC unroll 4
             for (int j = 0; j < step_blocks(t); j++) {
@@ -243,6 +254,12 @@ INLINE void stage(cera_dtype t, const uint8_t *w, size_t row_bytes, int n_rows, 
 INLINE void matmul(cera_dtype t, const uint8_t *w, size_t row_bytes, int n_rows, int k, const cera_acts *x, int c0, int n_cols,
                    float *tile) {
     if (n_cols == 1 && n_rows == CERA_PANEL_ROWS) {
+#ifdef MATMUL_ONE_Q8_0
+        if (t == CERA_Q8_0) {
+            MATMUL_ONE_Q8_0(w, row_bytes, k, x, c0, tile);
+            return;
+        }
+#endif
         for (int row = 0; row < CERA_PANEL_ROWS; row += VEC_ROWS)
             one_column(t, w + (size_t)row * row_bytes, row_bytes, k, x, c0, tile + row);
         return;
@@ -264,12 +281,13 @@ INLINE void matmul(cera_dtype t, const uint8_t *w, size_t row_bytes, int n_rows,
     }
 }
 
-#define MATMUL_(name, type, tier)                                                                                      \
-    static void matmul_##name##_##tier(const void *w, size_t row_bytes, int n_rows, int k, const cera_acts *x, int c0, \
-                                       int n_cols, float *tile) {                                                      \
-        matmul(type, w, row_bytes, n_rows, k, x, c0, n_cols, tile);                                                    \
-    }
-#define MATMUL(name, type, tier) MATMUL_(name, type, tier)
+#ifndef MATMUL_ONLY_ONE /* the including file wants one_column alone */
+#    define MATMUL_(name, type, tier)                                                                                      \
+        static void matmul_##name##_##tier(const void *w, size_t row_bytes, int n_rows, int k, const cera_acts *x, int c0, \
+                                           int n_cols, float *tile) {                                                      \
+            matmul(type, w, row_bytes, n_rows, k, x, c0, n_cols, tile);                                                    \
+        }
+#    define MATMUL(name, type, tier) MATMUL_(name, type, tier)
 MATMUL(q4_0, CERA_Q4_0, TIER)
 MATMUL(q4_1, CERA_Q4_1, TIER)
 MATMUL(q5_0, CERA_Q5_0, TIER)
@@ -283,3 +301,4 @@ MATMUL(q6_k, CERA_Q6_K, TIER)
 MATMUL(iq4_nl, CERA_IQ4_NL, TIER)
 MATMUL(iq4_xs, CERA_IQ4_XS, TIER)
 MATMUL(mxfp4, CERA_MXFP4, TIER)
+#endif

@@ -22,7 +22,7 @@ enum { CHUNK_BLOCKS = 8 };
 typedef struct panel_scales {
     float d[2 * CHUNK_BLOCKS][CERA_PANEL_ROWS];
     float m[2 * CHUNK_BLOCKS][CERA_PANEL_ROWS];
-    int32_t fold[2 * CHUNK_BLOCKS][CERA_PANEL_ROWS]; /* FOLD types: the integer sub-scale, in both 16-bit halves */
+    int32_t fold[CHUNK_BLOCKS][CERA_PANEL_ROWS]; /* FOLD types: the sub-scales of both halves, 16 bits each */
 } __attribute__((aligned(64))) panel_scales;
 
 INLINE int block_bytes(cera_dtype t) {
@@ -73,19 +73,14 @@ INLINE int n_mins(cera_dtype t) {
 
 /* 16 bytes of each row to 4 registers of [VEC_ROWS][4 bytes]. turn: rotated down by that many bytes first (0 or 2). */
 INLINE void transpose16(const uint8_t *p, size_t stride, int turn, vec out[4]) {
-    vec z[4], t0, t1, t2, t3;
+    vec z[4];
+    /* Opaque, or the compiler keeps sixteen row pointers and spills them. */
+    __asm__ volatile("" : "+r"(stride));
     for (int i = 0; i < 4; i++) {
         z[i] = v_rows_by_4(p + (size_t)i * stride, stride);
         if (turn == 2) z[i] = v_turn2(z[i]);
     }
-    t0 = v_lo32(z[0], z[1]);
-    t1 = v_hi32(z[0], z[1]);
-    t2 = v_lo32(z[2], z[3]);
-    t3 = v_hi32(z[2], z[3]);
-    out[0] = v_lo64(t0, t2);
-    out[1] = v_hi64(t0, t2);
-    out[2] = v_lo64(t1, t3);
-    out[3] = v_hi64(t1, t3);
+    v_transpose(z, out);
 }
 
 INLINE fvec high_f16(vec v) { return f_low_f16(v_srl32(v, 16)); }
@@ -100,7 +95,39 @@ INLINE fvec e8m0_half(vec e) {
     return f_bits(v_below2(e, small, usual));
 }
 
+#if VEC_CHUNK_WORDS
+/* A whole chunk of 8 blocks at once. */
+INLINE void scales_small8(cera_dtype t, const uint8_t *w, size_t stride, panel_scales *s, int first) {
+    if (t == CERA_Q4_1 || t == CERA_Q5_1) {
+        vec z[8];
+        v_chunk_words(w, stride, block_bytes(t), 0, z);
+        for (int b = 0; b < 8; b++) {
+            f_store(&s->d[b][first], f_low_f16(z[b]));
+            f_store(&s->m[b][first], high_f16(z[b]));
+        }
+        return;
+    }
+    __m256i h[8];
+    v_chunk_halves(w, stride, block_bytes(t), h);
+    for (int b = 0; b < 8; b++) {
+        if (t == CERA_MXFP4) {
+            /* A block of 17 bytes begins in the low or the high half of its word in turn. */
+            vec e = v_srl32(_mm512_cvtepu16_epi32(h[b]), b % 2 * 8);
+            f_store(&s->d[b][first], e8m0_half(v_and(e, v_set32(255))));
+        } else {
+            f_store(&s->d[b][first], _mm512_cvtph_ps(h[b]));
+        }
+    }
+}
+#endif
+
 INLINE void scales_small(cera_dtype t, const uint8_t *w, size_t stride, int n_blocks, panel_scales *s, int first) {
+#if VEC_CHUNK_WORDS
+    if (n_blocks == CHUNK_BLOCKS) {
+        scales_small8(t, w, stride, s, first);
+        return;
+    }
+#endif
     for (int b = 0; b < n_blocks; b++) {
         const uint8_t *p = w + b * block_bytes(t);
         if (t == CERA_Q4_1 || t == CERA_Q5_1) {
@@ -137,10 +164,16 @@ INLINE void scales_q6_k(const uint8_t *w, size_t stride, panel_scales *s, int fi
     for (int i = 0; i < 16; i++) { f_store(&s->d[i][first], f_mul(d, f_from(signed_byte_of(z[i / 4], i % 4)))); }
 }
 
-INLINE void store_fold(panel_scales *s, int i, int first, vec scale) {
-    vec both = v_odd16(scale, v_sll32(scale, 16));
-    v_store(&s->fold[i][first], both);
+/* Byte i of the registers v[4] is sub-scale i of 16. */
+INLINE void store_fold(panel_scales *s, int first, const vec v[4]) {
+    for (int j = 0; j < CHUNK_BLOCKS; j++) {
+        vec low = signed_byte_of(v[j / 2], j % 2 * 2),
+            high = v_and(v_sll32(v[j / 2], j % 2 ? 0 : 16), v_set32((int)0xff000000));
+        v_store(&s->fold[j][first], v_odd16(low, v_sra32(high, 8)));
+    }
 }
+/* One half's sub-scale in both 16-bit halves. */
+INLINE vec fold_of(vec pair, int half) { return half ? v_odd16(v_srl32(pair, 16), pair) : v_odd16(pair, v_sll32(pair, 16)); }
 
 INLINE void scales_q3_k(const uint8_t *w, size_t stride, panel_scales *s, int first) {
     vec z[4], v[4], low4 = v_set8(15), bits45 = v_set8(48), offset = v_set8(32);
@@ -152,19 +185,18 @@ INLINE void scales_q3_k(const uint8_t *w, size_t stride, panel_scales *s, int fi
         v[i] = v_or(v_and(low, low4), v_and(high, bits45));
         v[i] = v_sub8(v[i], offset);
     }
-    for (int i = 0; i < 16; i++) store_fold(s, i, first, signed_byte_of(v[i / 4], i % 4));
+    store_fold(s, first, v);
     for (int j = 0; j < CHUNK_BLOCKS; j++) f_store(&s->d[j][first], d);
 }
 
 INLINE void scales_q2_k(const uint8_t *w, size_t stride, panel_scales *s, int first) {
-    vec z[4], both = v_words(w + 80, stride), low4 = v_set32(15);
+    vec z[4], scale[4], both = v_words(w + 80, stride), low4 = v_set8(15);
     transpose16(w, stride, 0, z);
     fvec d = f_low_f16(both), dmin = f_neg(high_f16(both));
-    for (int i = 0; i < 16; i++) {
-        vec b = byte_of(z[i / 4], i % 4);
-        store_fold(s, i, first, v_and(b, low4));
-        f_store(&s->m[i][first], f_mul(dmin, f_from(v_srl32(b, 4))));
-    }
+    for (int i = 0; i < 4; i++) scale[i] = v_and(z[i], low4);
+    store_fold(s, first, scale);
+    for (int i = 0; i < 16; i++)
+        f_store(&s->m[i][first], f_mul(dmin, f_from(v_and(v_srl32(z[i / 4], i % 4 * 8 + 4), v_set32(15)))));
     for (int j = 0; j < CHUNK_BLOCKS; j++) f_store(&s->d[j][first], d);
 }
 

@@ -11,6 +11,7 @@
 #define VEC_ROWS 8
 #define VEC_GROUPS 1
 #define VEC_WIDE 4
+#define VEC_CHUNK_WORDS 0
 typedef __m256i vec;
 typedef __m256 fvec;
 
@@ -21,6 +22,7 @@ INLINE vec v_set32(int w) { return _mm256_set1_epi32(w); }
 INLINE vec v_splat128(__m128i x) { return _mm256_broadcastsi128_si256(x); }
 INLINE vec v_and(vec a, vec b) { return _mm256_and_si256(a, b); }
 INLINE vec v_andnot(vec a, vec b) { return _mm256_andnot_si256(a, b); }
+INLINE vec v_or_and(vec a, vec b, vec mask) { return _mm256_or_si256(a, _mm256_and_si256(b, mask)); }
 INLINE vec v_or(vec a, vec b) { return _mm256_or_si256(a, b); }
 INLINE vec v_xor(vec a, vec b) { return _mm256_xor_si256(a, b); }
 INLINE vec v_srl32(vec a, int n) { return _mm256_srli_epi32(a, n); }
@@ -70,6 +72,14 @@ INLINE __m128i words4(const uint8_t *p, size_t stride) {
     for (size_t i = 0; i < 4; i++) memcpy(&w[i], p + i * stride, 4);
     return _mm_insert_epi32(_mm_insert_epi32(_mm_insert_epi32(_mm_cvtsi32_si128(w[0]), w[1], 1), w[2], 2), w[3], 3);
 }
+/* 4 x 4 words within each 128 bits. */
+INLINE void v_transpose(const vec z[4], vec out[4]) {
+    vec t0 = v_lo32(z[0], z[1]), t1 = v_hi32(z[0], z[1]), t2 = v_lo32(z[2], z[3]), t3 = v_hi32(z[2], z[3]);
+    out[0] = v_lo64(t0, t2);
+    out[1] = v_hi64(t0, t2);
+    out[2] = v_lo64(t1, t3);
+    out[3] = v_hi64(t1, t3);
+}
 INLINE vec v_words(const uint8_t *p, size_t stride) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(words4(p, stride)), words4(p + 4 * stride, stride), 1);
 }
@@ -88,11 +98,20 @@ INLINE vec v_fifth_bits(vec qh, int i) {
     return v_and(_mm256_cmpeq_epi8(nibble, bit), v_set8(16));
 }
 
+INLINE vec v_madd16(vec a, vec b) { return _mm256_madd_epi16(a, b); }
 #if VEC_DPBUSD
+#    if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+INLINE vec v_dpbusd(vec sum, vec u, vec a) { return _mm256_dpbusd_epi32(sum, u, a); }
+#    else
 INLINE vec v_dpbusd(vec sum, vec u, vec a) { return _mm256_dpbusd_avx_epi32(sum, u, a); }
+#    endif
+INLINE vec v_dpbusd4(vec sum, vec u, const int8_t *a) {
+    int32_t four;
+    memcpy(&four, a, 4);
+    return v_dpbusd(sum, u, v_set32(four));
+}
 #else
 INLINE vec v_maddubs(vec u, vec a) { return _mm256_maddubs_epi16(u, a); }
-INLINE vec v_madd16(vec a, vec b) { return _mm256_madd_epi16(a, b); }
 INLINE vec v_abs8(vec a) { return _mm256_abs_epi8(a); }
 INLINE vec v_sign8(vec a, vec sign) { return _mm256_sign_epi8(a, sign); }
 #endif
