@@ -123,7 +123,7 @@ INLINE void scales_small8(cera_dtype t, const uint8_t *w, size_t stride, panel_s
 
 INLINE void scales_small(cera_dtype t, const uint8_t *w, size_t stride, int n_blocks, panel_scales *s, int first) {
 #if VEC_CHUNK_WORDS
-    if (n_blocks == CHUNK_BLOCKS) {
+    if (n_blocks == CHUNK_BLOCKS && block_bytes(t) <= CHUNK_WORDS_BYTES) {
         scales_small8(t, w, stride, s, first);
         return;
     }

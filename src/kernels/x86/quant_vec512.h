@@ -106,26 +106,22 @@ INLINE __m256i halves16(const uint8_t *p, size_t stride) {
 INLINE vec v_halves(const uint8_t *p, size_t stride) { return _mm512_cvtepu16_epi32(halves16(p, stride)); }
 INLINE fvec f_halves(const uint8_t *p, size_t stride) { return _mm512_cvtph_ps(halves16(p, stride)); }
 
-/* One 16-bit or 32-bit word of each of 8 blocks of `size` bytes, for all rows: the words of block j are at w + j * size. Per
- * row a few loads of 64 bytes within the 8 blocks, each permuted into the row's place; then a transposition. Inserting them one
- * by one costs 70 instructions a block, this about 10. */
-INLINE int piece_words(int size) { return size <= 20 ? 4 : 2; } /* words that one load serves */
-/* Where the load that holds word j of the blocks begins: no later than its first block, no further than 8 blocks reach. */
-INLINE int piece_begin(int size, int j) {
-    int first = j / piece_words(size) * piece_words(size) * size;
-    return first < 8 * size - 64 ? first : 8 * size - 64;
-}
+/* One 16-bit or 32-bit word of each of 8 blocks of `size` <= 20 bytes, for all rows: the words of block j are at w + j * size.
+ * Per row two loads of 64 bytes within the 8 blocks, each permuted into the row's place; then a transposition. Inserting the
+ * words one by one costs 70 instructions a block, this about 10. (Larger blocks need four loads a row, which lost.) */
+enum { CHUNK_WORDS_BYTES = 20, PIECE_WORDS = 4 }; /* words that one load serves */
+/* Where the load that holds word j of the blocks begins. */
+INLINE int piece_begin(int size, int j) { return j / PIECE_WORDS * PIECE_WORDS * size; }
 /* Word j's place in its load, in 16-bit words. */
 INLINE short piece_index(int size, int at, int j) { return (short)((j * size + at - piece_begin(size, j)) >> 1); }
 INLINE vec v_rows_permuted(const uint8_t *w, size_t stride, int size, int first, int last, int words_each, vec index) {
     vec z = v_zero();
-    int per = piece_words(size);
 #pragma GCC unroll 4
     for (int lane = 0; lane < 4; lane++) {
         const uint8_t *row = w + (size_t)(4 * lane) * stride;
 #pragma GCC unroll 4
-        for (int j = first; j < last; j += per) {
-            __mmask32 mask = (__mmask32)(((1u << per * words_each) - 1) << (8 * lane + (j - first) * words_each));
+        for (int j = first; j < last; j += PIECE_WORDS) {
+            __mmask32 mask = (__mmask32)(((1u << PIECE_WORDS * words_each) - 1) << (8 * lane + (j - first) * words_each));
             z = _mm512_mask_permutexvar_epi16(z, mask, index, _mm512_loadu_si512(row + piece_begin(size, j)));
         }
     }
