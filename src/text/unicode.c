@@ -151,6 +151,12 @@ static void push_decomposed(sequence *s, uint32_t code) {
     for (size_t j = cera_unicode_decomp_at[i]; j < cera_unicode_decomp_at[i + 1]; j++) push_code(s, cera_unicode_decomp_to[j]);
 }
 
+static size_t ascii_run(const char *text, size_t n) {
+    size_t i = 0;
+    while (i < n && (uint8_t)text[i] < 128) i++;
+    return i;
+}
+
 static void normalize(const char *text, size_t n, bool compose, cera_buffer *out) {
     sequence s;
     s.n = 0;
@@ -158,6 +164,12 @@ static void normalize(const char *text, size_t n, bool compose, cera_buffer *out
     s.out = out;
     for (size_t i = 0; i < n;) {
         uint32_t code;
+        size_t plain = ascii_run(text + i, n - i);
+        if (plain > 1) { /* only the last of them may meet a mark */
+            flush_sequence(&s);
+            cera_buffer_add(out, text + i, plain - 1);
+            i += plain - 1;
+        }
         int length = cera_utf8_decode(text + i, n - i, &code);
         if (length == 0) {
             flush_sequence(&s);
