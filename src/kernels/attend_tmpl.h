@@ -9,15 +9,29 @@
  *
  * Tiles. nq queries times nb blocks of 16 keys (scores) or nv vectors of outputs (values), ATTEND_ACC accumulators at most:
  * each vector of K or V is loaded once for nq queries, each query's element is broadcast once for the whole tile. */
+#include <stdbool.h>
 #include <string.h>
 #include "kernels/nn_int.h"
 
-#ifdef __clang__
-#    define UNROLL _Pragma("clang loop unroll(full)")
+/* Accumulators live in registers only where every index is a constant: a tile's shape is a constant of an inlined function and
+ * its loops are unrolled. clang does that by itself, and takes a request it cannot meet (in a shape that a tier does not have)
+ * for an error. With a sanitizer's checks in every load the unrolled tiles take minutes to compile: then shapes are plain
+ * arguments. */
+#ifdef __has_feature
+#    if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#        define ATTEND_SANITIZED
+#    endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(ATTEND_SANITIZED)
+#    define INLINE static __attribute__((noinline))
+#    define UNROLL
+#elif defined(__clang__)
+#    define INLINE static inline __attribute__((always_inline))
+#    define UNROLL
 #else
+#    define INLINE static inline __attribute__((always_inline))
 #    define UNROLL _Pragma("GCC unroll 32")
 #endif
-#define INLINE static inline __attribute__((always_inline))
 
 enum {
     PAGE = CERA_PAGE_TOKENS,
@@ -78,24 +92,33 @@ INLINE rows make_rows(mode m, const float *x, size_t stride, int nq, int n, floa
     return (rows){copy, width};
 }
 
-INLINE int blocks_for(int nq, int nv) {
-    int n = ATTEND_ACC / (nq * nv);
-    return n >= 4 ? 4 : n >= 2 ? 2 : 1;
+/* One step: every vector of x times every multiplier. Whichever there are fewer of stays in registers, the other streams. */
+INLINE void scores_step(mode m, int nq, int n, const rows *q, const char *const *k, int s, vf (*acc)[4 * MAX_LINE]) {
+    const int nv = BLOCK * lanes_of(m) / VF; /* vectors of a line */
+    vf x[4 * MAX_LINE], y[ATTEND_NQ];
+    UNROLL for (int i = 0; i < nq; i++) y[i] = spread(m, q->x + (size_t)i * q->stride + (size_t)(s * lanes_of(m)));
+    UNROLL for (int v = 0; v < n; v++) x[v] = load_page(m, k[v / nv] + (size_t)s * LINE + (size_t)(v % nv * (LINE / nv)));
+    if (nq > n) {
+        UNROLL for (int i = 0; i < nq; i++) {
+            UNROLL for (int v = 0; v < n; v++) acc[i][v] = multiply_add(m, x[v], y[i], acc[i][v]);
+        }
+    } else {
+        UNROLL for (int v = 0; v < n; v++) {
+            UNROLL for (int i = 0; i < nq; i++) acc[i][v] = multiply_add(m, x[v], y[i], acc[i][v]);
+        }
+    }
 }
 
-/* nq queries times nb blocks of 16 keys at k[0..nb), `steps` elements or pairs of them. Writes the first n_blocks of nb. */
-INLINE void scores_tile(mode m, int nq, int nb, rows q, const char *const *k, int steps, float *out, int n_blocks) {
-    const int nv = BLOCK * lanes_of(m) / VF; /* vectors of a line */
+/* nq queries times nb blocks of 16 keys at k[0..nb), `steps` elements or pairs of them. Writes the first n_blocks of nb.
+ * Meanwhile the lines of the next blocks are asked for. */
+INLINE void scores_tile(mode m, int nq, int nb, const rows *q, const char *const *k, const char *const *next, int steps,
+                        float *out, int n_blocks) {
+    const int nv = BLOCK * lanes_of(m) / VF;
     vf acc[ATTEND_NQ][4 * MAX_LINE];
     UNROLL for (int i = 0; i < nq; i++) { UNROLL for (int v = 0; v < nb * nv; v++) acc[i][v] = vf_zero(); }
     for (int s = 0; s < steps; s++) {
-        vf x[4 * MAX_LINE];
-        UNROLL for (int v = 0; v < nb * nv; v++) x[v] =
-            load_page(m, k[v / nv] + (size_t)s * LINE + (size_t)(v % nv * (LINE / nv)));
-        UNROLL for (int i = 0; i < nq; i++) {
-            vf y = spread(m, q.x + (size_t)i * q.stride + (size_t)(s * lanes_of(m)));
-            UNROLL for (int v = 0; v < nb * nv; v++) acc[i][v] = multiply_add(m, x[v], y, acc[i][v]);
-        }
+        scores_step(m, nq, nb * nv, q, k, s, acc);
+        if (next) { UNROLL for (int b = 0; b < nb; b++) vf_prefetch(next[b] + (size_t)s * LINE); }
     }
     UNROLL for (int b = 0; b < nb; b++) {
         if (b == n_blocks) return;
@@ -109,17 +132,31 @@ INLINE void scores_tile(mode m, int nq, int nb, rows q, const char *const *k, in
     }
 }
 
-/* Blocks of keys [from, to) for nq queries, nb at a time; the last group repeats its last block where there are fewer. */
-INLINE void scores_rows(mode m, int nq, rows q, int d, const void *const *pages, int from, int to, float *out) {
-    const int fit = ATTEND_ACC / (nq * (BLOCK * lanes_of(m) / VF)), nb = fit >= 4 ? 4 : fit >= 2 ? 2 : 1;
+/* Where the nb blocks from b on lie; where there are fewer, the last is repeated. */
+INLINE void block_group(const char **k, int nb, const void *const *pages, size_t block_bytes, int b, int to) {
+    UNROLL for (int j = 0; j < nb; j++) {
+        int at = b + j < to ? b + j : to - 1;
+        k[j] = (const char *)pages[at / (PAGE / BLOCK)] + (size_t)(at % (PAGE / BLOCK)) * block_bytes;
+    }
+}
+
+/* Blocks of keys [from, to) for nq queries, nb at a time. fetch: this is the call's first pass over the keys, which may lie in
+ * memory far away: the first blocks are asked for at once, later ones while their predecessors are multiplied. */
+INLINE void scores_rows(mode m, int nq, rows q, int d, const void *const *pages, int from, int to, float *out, bool fetch) {
+    const int fit = ATTEND_ACC / (nq * (BLOCK * lanes_of(m) / VF)),
+              nb = fit >= 4   ? 4
+                   : fit >= 2 ? 2
+                              : 1,
+              steps = d / pairs_of(m);
     const size_t block_bytes = (size_t)BLOCK * (size_t)d * (m == F32 ? 4 : 2);
+    const char *k[4], *next[4];
+    block_group(k, nb, pages, block_bytes, from, to);
+    for (int s = 0; fetch && s < steps; s++) { UNROLL for (int b = 0; b < nb; b++) vf_prefetch(k[b] + (size_t)s * LINE); }
     for (int b = from; b < to; b += nb) {
-        const char *k[4];
-        UNROLL for (int j = 0; j < nb; j++) {
-            int at = b + j < to ? b + j : to - 1;
-            k[j] = (const char *)pages[at / (PAGE / BLOCK)] + (size_t)(at % (PAGE / BLOCK)) * block_bytes;
-        }
-        scores_tile(m, nq, nb, q, k, d / pairs_of(m), out + (size_t)b * BLOCK, to - b);
+        const bool ahead = fetch && b + nb < to;
+        block_group(next, nb, pages, block_bytes, b + nb, to);
+        scores_tile(m, nq, nb, &q, k, ahead ? next : NULL, steps, out + (size_t)b * BLOCK, to - b);
+        UNROLL for (int j = 0; j < nb; j++) k[j] = next[j];
     }
 }
 
@@ -132,21 +169,21 @@ INLINE void scores(mode m, const float *q, size_t stride, int n_q, int d, const 
         const rows r = make_rows(m, q + (size_t)i * stride, stride, nq, d, copy);
         float *to_row = out + (size_t)i * SEGMENT;
         if (nq == 1)
-            scores_rows(m, 1, r, d, pages, from, to, to_row);
+            scores_rows(m, 1, r, d, pages, from, to, to_row, i == 0);
         else if (nq == 2)
-            scores_rows(m, 2, r, d, pages, from, to, to_row);
+            scores_rows(m, 2, r, d, pages, from, to, to_row, i == 0);
         else if (nq == 3)
-            scores_rows(m, 3, r, d, pages, from, to, to_row);
+            scores_rows(m, 3, r, d, pages, from, to, to_row, i == 0);
         else if (most >= 4 && nq == 4)
-            scores_rows(m, 4, r, d, pages, from, to, to_row);
+            scores_rows(m, 4, r, d, pages, from, to, to_row, i == 0);
         else if (most >= 5 && nq == 5)
-            scores_rows(m, 5, r, d, pages, from, to, to_row);
+            scores_rows(m, 5, r, d, pages, from, to, to_row, i == 0);
         else if (most >= 6 && nq == 6)
-            scores_rows(m, 6, r, d, pages, from, to, to_row);
+            scores_rows(m, 6, r, d, pages, from, to, to_row, i == 0);
         else if (most >= 7 && nq == 7)
-            scores_rows(m, 7, r, d, pages, from, to, to_row);
+            scores_rows(m, 7, r, d, pages, from, to, to_row, i == 0);
         else if (most >= 8)
-            scores_rows(m, 8, r, d, pages, from, to, to_row);
+            scores_rows(m, 8, r, d, pages, from, to, to_row, i == 0);
     }
 }
 
