@@ -355,7 +355,7 @@ typedef struct cera_batch_row {
     uint32_t want;       /* CERA_ROW_LOGITS, CERA_ROW_HIDDEN: what the callbacks get */
 } cera_batch_row;
 
-/* Rows of several sessions in one step; rows of one session in ascending order. */
+/* Rows of several sessions in one step; those of one session stand together, in ascending order. */
 typedef struct cera_batch {
     size_t size;
     const cera_batch_row *rows;
@@ -418,6 +418,69 @@ CERA_API size_t cera_model_file_n_tensors(const cera_model_file *file);
 CERA_API cera_status cera_model_file_tensor(const cera_model_file *file, size_t index, cera_model_tensor *out, cera_error *e);
 /* Names of the architectures that can run, NULL after the last. */
 CERA_API const char *const *cera_architectures(void);
+
+/* ---- grammar: text of a stated form --------------------------------------------------------------------------------------- */
+
+/* GBNF (llama.cpp's dialect), JSON Schema (drafts 7 and 2020-12) or a regular expression (ECMA-262 subset, matching anywhere),
+ * compiled to an automaton over bytes. docs/structured-output.md lists what each accepts and refuses. */
+typedef struct cera_grammar cera_grammar;
+typedef struct cera_grammar_tokens cera_grammar_tokens; /* a vocabulary, indexed for masks */
+typedef struct cera_grammar_state cera_grammar_state;   /* a place in a text */
+
+typedef enum cera_grammar_kind { CERA_GRAMMAR_GBNF = 1, CERA_GRAMMAR_SCHEMA, CERA_GRAMMAR_REGEX } cera_grammar_kind;
+
+typedef struct cera_grammar_options {
+    size_t size;
+    bool any_order;                  /* schema: members of an object in any order; else as `properties` lists them, others last */
+    bool any_space;                  /* schema: any white space and any escapes that JSON allows; else the compact form that is generated */
+    const cera_tokenizer *tokenizer; /* GBNF: looks up <text> token literals; may be NULL */
+    uint64_t memory_bytes;           /* of the automaton, which grows as it is used; 0: 256 MiB */
+} cera_grammar_options;
+
+/* options may be NULL. What cannot be enforced is refused: CERA_ERR_UNSUPPORTED, CERA_ERR_FORMAT, CERA_ERR_LIMIT or
+ * CERA_ERR_NOT_FOUND with the line (GBNF), byte (regex) or JSON pointer (schema) and the reason. A grammar may be shared by any number
+ * of states and threads. */
+CERA_API cera_status cera_grammar_compile(cera_grammar_kind kind, const char *text, size_t size, const cera_grammar_options *options,
+                                          cera_grammar **out, cera_error *e);
+CERA_API void cera_grammar_close(cera_grammar *grammar);         /* states keep what they need */
+CERA_API bool cera_grammar_is_empty(const cera_grammar *grammar); /* a schema that no value meets */
+
+/* Built once for a tokenizer (some 100 ms for 128k tokens), shared by all grammars and threads. Copies what it needs. */
+CERA_API cera_status cera_grammar_tokens_create(const cera_tokenizer *tokenizer, cera_grammar_tokens **out, cera_error *e);
+CERA_API void cera_grammar_tokens_destroy(cera_grammar_tokens *tokens);
+
+/* Lazy constraining: until a trigger comes, every token is allowed. */
+typedef struct cera_grammar_trigger {
+    size_t size;
+    const char *const *texts; /* [n_texts] the constraint starts behind (or with) the first of these in the text */
+    size_t n_texts;
+    const int32_t *token_ids; /* [n_token_ids] or behind one of these tokens */
+    size_t n_token_ids;
+    bool includes_text;       /* the trigger's text is part of the constrained text */
+    bool rearm;               /* when the constrained text is complete, wait for the next trigger */
+} cera_grammar_trigger;
+
+/* trigger may be NULL: constrained from the start. */
+CERA_API cera_status cera_grammar_state_create(cera_grammar *grammar, const cera_grammar_trigger *trigger, cera_grammar_state **out,
+                                               cera_error *e);
+CERA_API void cera_grammar_state_destroy(cera_grammar_state *state);
+/* A copy, at the same place: a snapshot. And back: to must be of the same grammar and trigger. */
+CERA_API cera_status cera_grammar_state_clone(const cera_grammar_state *state, cera_grammar_state **out, cera_error *e);
+CERA_API cera_status cera_grammar_state_restore(cera_grammar_state *to, const cera_grammar_state *from, cera_error *e);
+CERA_API cera_status cera_grammar_state_reset(cera_grammar_state *state, cera_error *e);
+
+/* Moves on by bytes of text; *accepted (may be NULL) says how many fitted. When not all do, CERA_ERR_ARGUMENT and the state is as
+ * before. CERA_ERR_LIMIT: the automaton reached its memory or ambiguity limit. */
+CERA_API cera_status cera_grammar_accept_text(cera_grammar_state *state, const char *text, size_t size, size_t *accepted, cera_error *e);
+/* Moves on by a token; an end-of-generation token fits where the text is complete. */
+CERA_API cera_status cera_grammar_accept_token(cera_grammar_state *state, const cera_grammar_tokens *tokens, int32_t id, cera_error *e);
+CERA_API bool cera_grammar_is_complete(const cera_grammar_state *state); /* the text may end here (also while waiting for a trigger) */
+CERA_API bool cera_grammar_is_finished(const cera_grammar_state *state); /* complete, and nothing can follow */
+CERA_API bool cera_grammar_is_waiting(const cera_grammar_state *state);  /* for a trigger */
+
+/* Bits [ceil(n_tokens / 32)] of the tokens that may follow: bit id & 31 of word id >> 5. A dead end, where no token fits and the text
+ * may not end, is CERA_ERR_NOT_FOUND. */
+CERA_API cera_status cera_grammar_mask(cera_grammar_state *state, const cera_grammar_tokens *tokens, uint32_t *bits, cera_error *e);
 
 #ifdef __cplusplus
 }
