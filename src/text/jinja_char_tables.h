@@ -1,5 +1,5 @@
-/* jinja_char_tables.h: what Python 3.11's str methods know of characters, Unicode 14.0.0. Made by tools/unicode_case.py; do not edit.
- * Included by jinja_char.c only. clang-format is off: the lines are packed. */
+/* jinja_char_tables.h: what Python 3.11's str methods know of characters, Unicode 14.0.0. Made by tools/unicode_case.py; do not
+ * edit. Included by jinja_char.c only. clang-format is off: the lines are packed. */
 /* clang-format off */
 static const uint32_t char_classes[] = { /* first character << 8 | class of it and those after it */
     0x0, 0x2080, 0x308e, 0x3a80, 0x4191, 0x5b80, 0x61a1, 0x7b80, 0x7f00, 0xa180, 0xaaa1, 0xab80, 0xad00, 0xae80, 0xb28c,

@@ -480,8 +480,14 @@ static bool eval_cond(cera_jrender *r, cera_jact *act, const cera_jnode *n, cera
 
 static bool eval_binary(cera_jrender *r, cera_jact *act, const cera_jnode *n, cera_jval *out) {
     cera_jval a, b;
-    if (!cera_jinja_eval(r, act, n->a, &a) || !cera_jinja_eval(r, act, n->b, &b)) return false;
+    /* jinja2 folds -2 and writes it into Python source without parentheses, so -2 ** x is -(2 ** x) unless x is constant too */
+    bool python_sign = n->op == OP_POW && n->a->type == N_NEG && n->a->a->type == N_CONST && n->b->type != N_CONST;
+    if (!cera_jinja_eval(r, act, python_sign ? n->a->a : n->a, &a) || !cera_jinja_eval(r, act, n->b, &b)) return false;
     r->line = n->line;
+    if (python_sign) {
+        cera_jval minus = cera_jinja_int(-1);
+        return cera_jinja_binary(r, OP_POW, &a, &b, &a) && cera_jinja_binary(r, OP_MUL, &minus, &a, out);
+    }
     return cera_jinja_binary(r, (cera_jop)n->op, &a, &b, out);
 }
 

@@ -184,14 +184,14 @@ FILTER(f_truncate) {
     int64_t length, leeway, n;
     cera_jval end = p[2];
     if (!int_arg(r, &p[0], 255, &length) || !int_arg(r, &p[3], 5, &leeway) || !cera_jinja_len(r, self, &n)) return false;
-    if (self->kind != J_STR)
-        return cera_jinja_raise(r, "TypeError", "truncate needs a string, not %s", cera_jinja_type_name(self));
     if (!given(&end) && !cera_jinja_text_value(r, "...", &end)) return false;
     if (end.kind != J_STR) return cera_jinja_raise(r, "TypeError", "truncate: end must be a string");
     int64_t end_chars = cera_jinja_str_chars(&end);
     if (length < end_chars || leeway < 0)
         return cera_jinja_raise(r, "AssertionError", "truncate: expected length >= %lld", (long long)end_chars);
     if (n <= length + leeway) return *out = *self, true;
+    if (self->kind != J_STR)
+        return cera_jinja_raise(r, "TypeError", "truncate needs a string, not %s", cera_jinja_type_name(self));
     cera_jval head = cera_jinja_sub(self, 0, cera_jinja_char_offset(self, (uint32_t)(length - end_chars))), space;
     if (!cera_jinja_truth(&p[1])) {
         if (!cera_jinja_text_value(r, " ", &space)) return false;
@@ -258,12 +258,13 @@ FILTER(f_urlencode) {
 
 FILTER(f_tojson) { return UNUSED, cera_jinja_json(r, self, p, out); }
 
-FILTER(f_pprint) {
+FILTER(f_pprint) { /* of what fits a line and holds no dictionary, which pprint would sort */
     enum { LINE = 80 };
     UNUSED;
     cera_jbuf *b = cera_jinja_buf_new(r);
     if (!b || !cera_jinja_repr(r, b, self)) return false;
-    if (b->used > LINE) return cera_jinja_raise(r, "TemplateRuntimeError", "pprint of more than one line is not supported");
+    if (b->used > LINE || (self->kind >= J_LIST && memchr(b->data, '{', b->used)))
+        return cera_jinja_raise(r, "TemplateRuntimeError", "pprint of a mapping or of more than one line is not supported");
     return *out = cera_jinja_buf_value(b), true;
 }
 
@@ -391,7 +392,7 @@ FILTER(f_round) {
     }
     if (common) return *out = cera_jinja_float(round_common(value, precision)), true;
     double scale = pow(10, (double)precision), scaled = up ? ceil(value * scale) : floor(value * scale);
-    return *out = cera_jinja_float(scaled / scale), true;
+    return *out = cera_jinja_float((scaled + 0.0) / scale), true;
 }
 
 FILTER(f_filesizeformat) {
@@ -404,7 +405,7 @@ FILTER(f_filesizeformat) {
     if (!to_float(r, self, &bytes, &ok)) return false;
     if (!ok) return cera_jinja_raise(r, "ValueError", "could not convert to float");
     if (bytes == 1) return cera_jinja_text_value(r, "1 Byte", out);
-    if (bytes < base) return snprintf(text, sizeof text, "%.0f Bytes", trunc(bytes)), cera_jinja_text_value(r, text, out);
+    if (bytes < base) return snprintf(text, sizeof text, "%.0f Bytes", trunc(bytes) + 0.0), cera_jinja_text_value(r, text, out);
     int i = 0;
     for (; i < 7 && bytes >= unit; i++) unit *= base;
     snprintf(text, sizeof text, "%.1f %s", base * bytes / unit, units[binary][i]);

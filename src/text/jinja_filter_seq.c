@@ -108,8 +108,7 @@ FILTER(f_first) {
 FILTER(f_last) {
     UNUSED;
     cera_jlist *l;
-    if (self->kind == J_ITER || self->kind == J_UNDEFINED)
-        return cera_jinja_raise(r, "TypeError", "'%s' object is not reversible", cera_jinja_type_name(self));
+    if (self->kind == J_ITER) return cera_jinja_raise(r, "TypeError", "'generator' object is not reversible");
     if (!cera_jinja_to_list(r, self, &l)) return false;
     if (l->n == 0) return cera_jinja_undefined_hint(r, "No last item, sequence was empty.", out);
     return *out = l->items[l->n - 1], true;
@@ -138,7 +137,10 @@ FILTER(f_items) {
     cera_jlist *l = cera_jinja_list_new(r, 0);
     if (!l) return false;
     if (self->kind == J_UNDEFINED) return generator(r, l, out);
-    if (self->kind != J_DICT) return cera_jinja_raise(r, "TypeError", "Can only get item pairs from a mapping.");
+    if (self->kind != J_DICT) { /* a generator that fails when it is run */
+        if (!generator(r, l, out)) return false;
+        return out->u.iter->over = cera_jinja_none(), true;
+    }
     cera_jval view = {.kind = J_VIEW, .sub = J_VIEW_ITEMS, .u.dict = self->u.dict};
     return cera_jinja_to_list(r, &view, &l) && generator(r, l, out);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/utf8.h"
 #include "text/jinja_int.h"
 
 typedef struct spec {
@@ -210,7 +211,13 @@ static bool percent_value(percent *f, const spec *given, char type, const cera_j
         return format_float(f->r, f->b, &s, d);
     case 'c':
         if (v->kind == J_STR && cera_jinja_str_chars(v) == 1) return format_text(f->r, f->b, &s, *v);
-        return cera_jinja_raise(f->r, "TypeError", "%%c requires int or char");
+        if (!cera_jinja_as_int(v, &i)) return cera_jinja_raise(f->r, "TypeError", "%%c requires int or char");
+        b = cera_jinja_buf_new(f->r);
+        char bytes[4];
+        int size = i >= 0 && i < 0x110000 ? cera_utf8_encode((uint32_t)i, bytes) : 0;
+        if (size == 0) return cera_jinja_raise(f->r, "OverflowError", "%%c arg not in range(0x110000)");
+        if (!b || !cera_jinja_buf_add(f->r, b, bytes, (size_t)size, false)) return false;
+        return format_text(f->r, f->b, &s, cera_jinja_buf_value(b));
     default:
         return cera_jinja_raise(f->r, "ValueError", "unsupported format character '%c'",
                                 type >= ' ' && type < 127 ? type : '?');
@@ -335,6 +342,10 @@ static bool format_value(formatter *f, const cera_jval *v, const cera_jval *spec
     if (v->kind == J_STR) {
         if (s.type && s.type != 's')
             return cera_jinja_raise(f->r, "ValueError", "Unknown format code '%c' for object of type 'str'", s.type);
+        if (s.sign) return cera_jinja_raise(f->r, "ValueError", "Sign not allowed in string format specifier");
+        if (s.alternate)
+            return cera_jinja_raise(f->r, "ValueError", "Alternate form (#) not allowed in string format specifier");
+        if (s.group) return cera_jinja_raise(f->r, "ValueError", "Cannot specify '%c' with 's'.", s.group);
         if (s.align == '=' && !s.zero)
             return cera_jinja_raise(f->r, "ValueError", "'=' alignment not allowed in string format specifier");
         if (!s.align || s.align == '=') s.align = '<';

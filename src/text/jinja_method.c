@@ -553,6 +553,25 @@ METHOD(list_index) {
                             cera_jinja_type_name(self));
 }
 
+METHOD(range_index) {
+    UNUSED;
+    const cera_jrange *g = self->u.range;
+    cera_jval at = p[0];
+    bool found;
+    if (!cera_jinja_contains(r, &p[0], self, &found)) return false;
+    if (!found) return cera_jinja_raise(r, "ValueError", "value is not in range");
+    if (at.kind == J_FLOAT) at = cera_jinja_int((int64_t)at.u.f);
+    int64_t value = 0;
+    cera_jinja_as_int(&at, &value);
+    return *out = cera_jinja_int((value - g->start) / g->step), true;
+}
+
+METHOD(range_count) {
+    bool found;
+    UNUSED;
+    return cera_jinja_contains(r, &p[0], self, &found) && (*out = cera_jinja_int(found), true);
+}
+
 METHOD(list_copy) {
     cera_jlist *l;
     UNUSED;
@@ -679,6 +698,7 @@ static const cera_jbuiltin dict_methods[] = {{"get", dict_get, "!key,default"},
                                              {"values", dict_values, ""},
                                              {"items", dict_items, ""},
                                              {"copy", dict_copy, ""}};
+static const cera_jbuiltin range_methods[] = {{"count", range_count, "!value"}, {"index", range_index, "!value"}};
 static const cera_jbuiltin int_methods[] = {{"bit_length", int_bit_length, ""}};
 static const cera_jbuiltin float_methods[] = {{"is_integer", float_is_integer, ""}};
 static const cera_jbuiltin loop_methods[] = {{"cycle", loop_cycle, NULL}, {"changed", loop_changed, NULL}};
@@ -704,6 +724,7 @@ const cera_jbuiltin *cera_jinja_method(const cera_jval *self, const char *name, 
     case J_DICT: return cera_jinja_lookup(dict_methods, COUNT(dict_methods), name, n);
     case J_BOOL:
     case J_INT: return cera_jinja_lookup(int_methods, COUNT(int_methods), name, n);
+    case J_RANGE: return cera_jinja_lookup(range_methods, COUNT(range_methods), name, n);
     case J_FLOAT: return cera_jinja_lookup(float_methods, COUNT(float_methods), name, n);
     case J_LOOP: return cera_jinja_lookup(loop_methods, COUNT(loop_methods), name, n);
     case J_CYCLER: return cera_jinja_lookup(cycler_methods, COUNT(cycler_methods), name, n);

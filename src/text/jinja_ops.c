@@ -149,8 +149,7 @@ bool cera_jinja_binary(cera_jrender *r, cera_jop op, const cera_jval *a, const c
     double f, g;
     if (a->kind == J_STR && op == OP_MOD) return cera_jinja_percent(r, a, b, out);
     if (a->kind == J_UNDEFINED) return cera_jinja_undefined_error(r, a);
-    if (b->kind == J_UNDEFINED)
-        return a->kind == J_STR && op == OP_ADD ? unsupported(r, op, a, b) : cera_jinja_undefined_error(r, b);
+    if (b->kind == J_UNDEFINED) return cera_jinja_undefined_error(r, b);
     if (cera_jinja_as_int(a, &x) && cera_jinja_as_int(b, &y)) return int_binary(r, op, x, y, out);
     if (a->kind == J_BIGINT || b->kind == J_BIGINT) return overflow(r);
     if (cera_jinja_number(a, &f) && cera_jinja_number(b, &g)) return float_binary(r, op, f, g, out);

@@ -111,6 +111,17 @@ static bool repr_view(cera_jrender *r, cera_jbuf *b, const cera_jval *v) {
            cera_jinja_buf_text(r, b, ")");
 }
 
+/* Some of the global functions are classes in Python. */
+static const char *builtin_text(const cera_jbuiltin *b) {
+    static const char *const texts[][2] = {{"dict", "<class 'dict'>"},
+                                           {"namespace", "<class 'jinja2.utils.Namespace'>"},
+                                           {"cycler", "<class 'jinja2.utils.Cycler'>"},
+                                           {"joiner", "<class 'jinja2.utils.Joiner'>"}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (!strcmp(texts[i][0], b->name)) return texts[i][1];
+    return "<function>";
+}
+
 static bool repr_other(cera_jrender *r, cera_jbuf *b, const cera_jval *v) {
     char text[160];
     switch (v->kind) {
@@ -133,7 +144,7 @@ static bool repr_other(cera_jrender *r, cera_jbuf *b, const cera_jval *v) {
         snprintf(text, sizeof text, "<LoopContext %lld/%lld>", (long long)v->u.loop->index0 + 1, (long long)n);
         break;
     }
-    case J_BUILTIN: snprintf(text, sizeof text, "<function %s>", v->u.builtin->name); break;
+    case J_BUILTIN: return cera_jinja_buf_text(r, b, builtin_text(v->u.builtin));
     case J_METHOD:
         snprintf(text, sizeof text, "<built-in method %s of %s object>", v->u.method->builtin->name,
                  cera_jinja_type_name(&v->u.method->self));

@@ -50,7 +50,7 @@ static bool add_mark(cera_jrender *r, cera_jbuf *b, uint32_t start, uint32_t end
 
 bool cera_jinja_buf_add(cera_jrender *r, cera_jbuf *b, const char *text, size_t n, bool user) {
     if (n == 0) return true;
-    if (!cera_jinja_buf_reserve(r, b, n) || !cera_jinja_charge(r, n / 32)) return false;
+    if (!cera_jinja_buf_reserve(r, b, n) || !cera_jinja_charge(r, 1 + n / 32)) return false;
     memcpy(b->data + b->used, text, n);
     for (size_t i = 0; i < n && b->ascii; i++) b->ascii = (unsigned char)text[i] < 0x80;
     uint32_t start = b->used;
@@ -79,7 +79,7 @@ bool cera_jinja_buf_add_str(cera_jrender *r, cera_jbuf *b, const cera_jval *s) {
     if (s->n == 0) return true;
     const cera_jbuf *from = s->u.buf;
     uint32_t at = b->used, end = s->off + s->n, k = first_mark(from, s->off);
-    if (!cera_jinja_buf_reserve(r, b, s->n) || !cera_jinja_charge(r, s->n / 32)) return false;
+    if (!cera_jinja_buf_reserve(r, b, s->n) || !cera_jinja_charge(r, 1 + s->n / 32)) return false;
     memcpy(b->data + at, from->data + s->off, s->n);
     for (uint32_t i = 0; i < s->n && b->ascii && !from->ascii; i++) b->ascii = (unsigned char)from->data[s->off + i] < 0x80;
     b->used += s->n;

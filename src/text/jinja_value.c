@@ -412,7 +412,8 @@ static bool rebuild_index(cera_jrender *r, cera_jdict *d) {
 bool cera_jinja_dict_find(cera_jrender *r, const cera_jdict *d, const cera_jval *key, cera_jval **out) {
     *out = NULL;
     uint64_t hash = 0;
-    if ((d->index || key->kind == J_LIST || key->kind == J_DICT || key->kind == J_TUPLE) && !hash_value(r, key, &hash))
+    if ((d->index || key->kind == J_LIST || key->kind == J_DICT || key->kind == J_VIEW || key->kind == J_TUPLE) &&
+        !hash_value(r, key, &hash))
         return false;
     if (!d->index) {
         for (uint32_t i = 0; i < d->n; i++) {
@@ -532,6 +533,7 @@ static bool next_item(cera_jrender *r, cera_jiter *it, cera_jval *out, bool *mor
         if (*more) *out = cera_jinja_int(it->over.u.range->start + (int64_t)it->at++ * it->over.u.range->step);
         return true;
     case J_ITER: return cera_jinja_iter_next(r, it->over.u.iter, out, more);
+    case J_NONE: return cera_jinja_raise(r, "TypeError", "Can only get item pairs from a mapping.");
     case J_LOOP: return next_of_loop(r, it->over.u.loop, out, more);
     default: *more = false; return true;
     }
