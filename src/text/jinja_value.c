@@ -444,7 +444,7 @@ cera_jval *cera_jinja_dict_get_text(const cera_jdict *d, const char *name, size_
 
 bool cera_jinja_dict_set(cera_jrender *r, cera_jdict *d, const cera_jval *key, const cera_jval *value) {
     cera_jval *old;
-    uint64_t hash;
+    uint64_t hash = 0;
     if (!hash_value(r, key, &hash) || !cera_jinja_dict_find(r, d, key, &old)) return false;
     if (old) return *old = *value, true;
     if (d->n == d->capacity) {
