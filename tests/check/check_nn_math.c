@@ -211,10 +211,10 @@ void cera_check_nn_softcap(cera_check *c) {
  * division. */
 static void check_softmax_bound(cera_check *c, const float *x, int n, const float *y) {
     double max = -INFINITY, sum = 0, spread = 0;
-    for (int i = 0; i < n; i++) max = fmax(max, x[i]);
+    for (int i = 0; i < n; i++) max = x[i] > max ? x[i] : max;
     for (int i = 0; i < n; i++) {
         sum += exp(x[i] - max);
-        if (x[i] > max - 700) spread += exp(x[i] - max) * (max - x[i]);
+        spread += exp(x[i] - max) * fmin(max - x[i], 1000);
     }
     for (int i = 0; i < n; i++) {
         double want = exp(x[i] - max) / sum,
@@ -254,12 +254,13 @@ static double capped(float s, float softcap) { return softcap != 0 ? softcap * t
 /* The cap's own error (a quotient, 1.5 ulp of tanh, a product) and the rounding of the difference move the argument of exp. */
 static void check_segment(cera_check *c, const float *s, int lo, int hi, float softcap, const float *got, float got_sum) {
     double top = -INFINITY, total = 0, slack = 0;
-    for (int i = lo; i < hi; i++) top = fmax(top, capped(s[i], softcap));
     for (int i = 0; i < 256; i++) {
-        if (i < lo || i >= hi) {
-            if (got[i] != 0) cera_check_fail(c, "[%d, %d): unseen key %d has probability %g", lo, hi, i, (double)got[i]);
-            continue;
-        }
+        if (i >= lo && i < hi)
+            top = fmax(top, capped(s[i], softcap));
+        else if (got[i] != 0)
+            cera_check_fail(c, "[%d, %d): unseen key %d has probability %g", lo, hi, i, (double)got[i]);
+    }
+    for (int i = lo; i < hi; i++) {
         double x = capped(s[i], softcap) - top, e = exp(x),
                bound = e * U * (fabs(x) + 3 + 12 * fabs((double)softcap)) + 0x1p-125;
         if (!(fabs(got[i] - e) <= bound)) cera_check_fail(c, "[%d, %d): key %d is %g, not %g", lo, hi, i, (double)got[i], e);
