@@ -250,11 +250,17 @@ static void set_rules(cera_vocab *v, const cera_vocab_desc *d, const vocab_rules
     v->max_word = rules->max_word;
 }
 
+/* Where text is bytes or words, no tokenizer puts a space before it, whatever the file says. */
+static void settle_prefix(cera_vocab *v) {
+    if (v->kind == VOCAB_WORDPIECE || (v->kind == VOCAB_BPE && !v->raw)) v->add_space_prefix = false;
+}
+
 static cera_status create(cera_vocab *v, const cera_vocab_desc *d, const vocab_rules *rules, cera_error *e) {
     bool adds_bos;
     CERA_TRY(set_kind(v, d, e));
     CERA_TRY(set_pretokenizer(v, d, rules, &adds_bos, e));
     set_rules(v, d, rules, adds_bos);
+    settle_prefix(v);
     v->n_tokens = (int32_t)d->n_tokens;
     CERA_TRY(copy_texts(v, d, e));
     CERA_TRY(copy_types(v, d, e));
