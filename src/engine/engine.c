@@ -152,7 +152,11 @@ static cera_status open_all(cera_engine *g, const source *s, cera_error *e) {
     uint64_t cache_bytes = 0;
     CERA_TRY(load_model(g, s, 0, e));
     CERA_TRY(fit(g, s, &cache_bytes, e));
-    CERA_TRY(cera_vocab_from_gguf(g->gguf, o->allow_unknown_tokenizer, &g->tokenizer.vocab, e));
+    const cera_status status = cera_vocab_from_gguf(g->gguf, o->allow_unknown_tokenizer, &g->tokenizer.vocab, e);
+    if (status != CERA_OK) {
+        cera_fail_prefix(e, s->path);
+        return status;
+    }
     if (flags != 0 && !s->data) {
         unload_model(g);
         CERA_TRY(load_model(g, s, flags, e));

@@ -187,7 +187,8 @@ static cera_status submit(cera_engine *g, const cera_batch *b, int64_t *ticket, 
     cera_alloc_guard_leave();
     if (status == CERA_OK && r.bad_row >= 0) {
         const cera_batch_row *row = &b->rows[r.bad_row];
-        status = cera_fail(e, CERA_ERR_NUMERIC, "token %d: none of its %d logits is finite", (int)row->index, g->plan->n_vocab);
+        status = cera_fail(e, CERA_ERR_NUMERIC, "the token at position %d: none of its %d logits is finite", (int)row->index,
+                           g->plan->n_vocab);
     }
     return status;
 }

@@ -14,6 +14,7 @@ static cera_status fill(const char *name, const void *data, size_t size_bytes, c
     CERA_TRY(data ? cera_gguf_open_memory(name, data, size_bytes, &options, &g, e) : cera_gguf_open(name, &options, &g, e));
     const cera_status status = cera_vocab_from_gguf(g, o->allow_unknown, &t->vocab, e);
     cera_gguf_close(g);
+    if (status != CERA_OK) cera_fail_prefix(e, name);
     return status;
 }
 
