@@ -359,11 +359,12 @@ cera_status cera_vocab_from_tokenizer_json(const char *text, size_t n, const cha
     return status;
 }
 
-/* Opens folder/name; absent and not needed: *out is NULL. */
-static cera_status open_in(const char *folder, const char *name, bool needed, cera_file **out, cera_error *e) {
+/* Opens folder/name (folder of n bytes); absent and not needed: *out is NULL. */
+static cera_status open_in(const char *folder, size_t n, const char *name, bool needed, cera_file **out, cera_error *e) {
     cera_buffer path = {0};
     cera_error ignored = {0};
-    cera_buffer_printf(&path, "%s/%s", folder, name);
+    cera_buffer_add(&path, folder, n);
+    cera_buffer_printf(&path, "%s%s", n ? "/" : "", name);
     cera_buffer_add(&path, "", 1);
     cera_status status = path.failed ? cera_fail(e, CERA_ERR_MEMORY, "%s: out of memory", name)
                                      : cera_file_open(path.data, 0, NULL, NULL, out, needed ? e : &ignored);
@@ -372,18 +373,24 @@ static cera_status open_in(const char *folder, const char *name, bool needed, ce
     return needed ? status : CERA_OK;
 }
 
-cera_status cera_vocab_from_folder(const char *folder, cera_vocab **out, cera_error *e) {
+cera_status cera_vocab_from_folder(const char *path, cera_vocab **out, cera_error *e) {
     cera_file *file = NULL, *config = NULL;
+    const char *name = "tokenizer.json", *slash = strrchr(path, '/');
+    size_t n = strlen(path);
     *out = NULL;
-    CERA_TRY(open_in(folder, "tokenizer.json", true, &file, e));
-    cera_status status = open_in(folder, "tokenizer_config.json", false, &config, e);
+    if (n >= 5 && strcmp(path + n - 5, ".json") == 0) { /* the file itself */
+        name = slash ? slash + 1 : path;
+        n = slash ? (size_t)(slash - path) : 0;
+    }
+    CERA_TRY(open_in(path, n, name, true, &file, e));
+    cera_status status = open_in(path, n, "tokenizer_config.json", false, &config, e);
     if (status == CERA_OK) {
-        status = cera_vocab_from_tokenizer_json((const char *)cera_file_data(file), cera_file_size(file),
-                                                config ? (const char *)cera_file_data(config) : NULL,
+        const char *settings = config ? (const char *)cera_file_data(config) : NULL;
+        status = cera_vocab_from_tokenizer_json((const char *)cera_file_data(file), cera_file_size(file), settings,
                                                 config ? cera_file_size(config) : 0, out, e);
-        if (status != CERA_OK) cera_fail_prefix(e, folder);
+        if (status != CERA_OK) cera_fail_prefix(e, path);
     }
     cera_file_close(file);
-    if (config) cera_file_close(config);
+    cera_file_close(config);
     return status;
 }

@@ -53,8 +53,8 @@ void cera_vocab_destroy(cera_vocab *v);
  * borrowed during the call. What is not supported is an error that names the field. */
 cera_status cera_vocab_from_tokenizer_json(const char *text, size_t n, const char *config, size_t config_size, cera_vocab **out,
                                            cera_error *e);
-/* The same from folder/tokenizer.json and, where it is, folder/tokenizer_config.json. */
-cera_status cera_vocab_from_folder(const char *folder, cera_vocab **out, cera_error *e);
+/* The same from a folder with a tokenizer.json and perhaps a tokenizer_config.json, or from the .json file itself. */
+cera_status cera_vocab_from_folder(const char *path, cera_vocab **out, cera_error *e);
 
 int32_t cera_vocab_size(const cera_vocab *v);
 int32_t cera_vocab_bos(const cera_vocab *v); /* -1: none */
