@@ -7,12 +7,15 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define LANES_K 16
-#define TILE_ROWS 2
 #define TILE_COLS 2
+#define TILES(X) X(2, 2) X(1, 4)
+#define K_CHUNK 1024
+#define ONE_ROWS 4
 typedef struct lanes {
     float32x4_t v[4];
 } lanes;
 
+INLINE lanes lanes_hold(lanes v) { return v; }
 INLINE lanes lanes_zero(void) {
     float32x4_t z = vdupq_n_f32(0);
     return (lanes){{z, z, z, z}};
@@ -35,6 +38,9 @@ INLINE float tree_sum(lanes a) {
     float32x4_t v = vaddq_f32(vaddq_f32(a.v[0], a.v[2]), vaddq_f32(a.v[1], a.v[3]));
     float32x2_t half = vadd_f32(vget_low_f32(v), vget_high_f32(v));
     return vget_lane_f32(half, 0) + vget_lane_f32(half, 1);
+}
+INLINE void tree_sum16(const lanes *acc, int step, float *out) {
+    for (int i = 0; i < 16; i++) out[i] = tree_sum(acc[i * step]);
 }
 
 #include "kernels/matmul_float_tmpl.h"

@@ -7,12 +7,15 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define LANES_K 16
-#define TILE_ROWS 2
 #define TILE_COLS 3
+#define TILES(X) X(3, 2) X(2, 2) X(1, 4)
+#define K_CHUNK 1024
+#define ONE_ROWS 4
 typedef struct lanes {
     __m256 lo, hi;
 } lanes;
 
+INLINE lanes lanes_hold(lanes v) { return v; }
 INLINE lanes lanes_zero(void) { return (lanes){_mm256_setzero_ps(), _mm256_setzero_ps()}; }
 INLINE __m128i load16(const uint8_t *p) { return _mm_loadu_si128((const void *)p); }
 INLINE __m256 widen_bf16(const uint8_t *p) {
@@ -36,6 +39,9 @@ INLINE float tree_sum(lanes v) {
     __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     b = _mm_add_ps(b, _mm_movehl_ps(b, b));
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+INLINE void tree_sum16(const lanes *acc, int step, float *out) {
+    for (int i = 0; i < 16; i++) out[i] = tree_sum(acc[i * step]);
 }
 
 #include "kernels/matmul_float_tmpl.h"
