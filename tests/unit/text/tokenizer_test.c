@@ -317,7 +317,7 @@ static size_t plain_merge(char parts[][MAX_TEXT], size_t n, bool by_pair) {
         size_t best = n, best_rank = SIZE_MAX;
         for (size_t i = 0; i + 1 < n; i++) {
             char joined[2 * MAX_TEXT];
-            snprintf(joined, sizeof joined, by_pair ? "%s %s" : "%s%s", parts[i], parts[i + 1]);
+            snprintf(joined, sizeof joined, by_pair ? "%.63s %.63s" : "%.63s%.63s", parts[i], parts[i + 1]);
             size_t count = by_pair ? m.d.n_merges : m.d.n_tokens;
             for (size_t k = 0; k < count; k++) {
                 cera_text_view t = by_pair ? m.merges[k] : m.tokens[k];
