@@ -66,6 +66,8 @@ static cera_expr derive_list(cera_automaton *a, const cera_node *n, uint8_t byte
 }
 
 cera_expr cera_expr_derive(cera_automaton *a, cera_expr x, uint8_t byte) {
+    if (++a->work > a->max_work && a->max_work)
+        return cera_automaton_fail(a, CERA_ERR_LIMIT, "too much work for one token"), CERA_EXPR_EMPTY;
     cera_node n = a->nodes[x]; /* a copy: the array may move */
     switch (n.kind) {
     case CERA_K_ANY: return x;
@@ -235,6 +237,74 @@ cera_expr cera_expr_clamp(cera_automaton *a, cera_expr x) {
     cera_expr y = n.kind == CERA_K_OR ? cera_expr_or(a, list, n.b) : cera_expr_and(a, list, n.b);
     cera_free(list);
     return y;
+}
+
+static void add_length(uint32_t *sum, uint32_t x) { *sum = *sum > CERA_REP_INF - x ? CERA_REP_INF : *sum + x; }
+
+bool cera_expr_length(const cera_automaton *a, cera_expr x, uint32_t *least, uint32_t *most) {
+    const cera_node *n = &a->nodes[x];
+    uint32_t lo, hi;
+    *least = *most = 0;
+    switch (n->kind) {
+    case CERA_K_EPS: return true;
+    case CERA_K_CHAR: return *least = *most = 1, a->cnodes[n->a].card != UINT32_MAX; /* whole characters only */
+    case CERA_K_REP:
+        if (!cera_expr_length(a, n->a, &lo, &hi)) return false;
+        *least = (uint64_t)lo * n->n > CERA_REP_INF ? CERA_REP_INF : lo * n->n;
+        *most = n->m == CERA_REP_INF || (uint64_t)hi * n->m >= CERA_REP_INF ? CERA_REP_INF : hi * n->m;
+        return true;
+    case CERA_K_CAT:
+        for (; n->kind == CERA_K_CAT; x = n->b, n = &a->nodes[x]) {
+            if (!cera_expr_length(a, n->a, &lo, &hi)) return false;
+            add_length(least, lo);
+            add_length(most, hi);
+        }
+        if (!cera_expr_length(a, x, &lo, &hi)) return false;
+        add_length(least, lo);
+        add_length(most, hi);
+        return true;
+    case CERA_K_OR:
+        *least = CERA_REP_INF;
+        for (uint32_t i = 0; i < n->b; i++) {
+            if (!cera_expr_length(a, a->lists[n->a + i], &lo, &hi)) return false;
+            if (lo < *least) *least = lo;
+            if (hi > *most) *most = hi;
+        }
+        return true;
+    default: return false;
+    }
+}
+
+/* Nodes of the head of x, down to what no derivative touches next. */
+static uint32_t width(const cera_automaton *a, cera_expr x) {
+    const cera_node *n = &a->nodes[x];
+    uint32_t sum = 1;
+    if (n->kind == CERA_K_CAT) return width(a, n->a) + (cera_expr_nullable(a, n->a) ? width(a, n->b) : 0);
+    if (n->kind == CERA_K_NOT) return 1 + width(a, n->a);
+    for (uint32_t i = 0; (n->kind == CERA_K_OR || n->kind == CERA_K_AND) && i < n->b; i++) sum += width(a, a->lists[n->a + i]);
+    return sum;
+}
+
+bool cera_expr_tame(cera_automaton *a, cera_expr x) {
+    enum { STEPS = 80, MAX_GROWN = 100 };
+    if (!(a->nodes[x].flags & CERA_X_NESTED)) return true;
+    uint32_t start = width(a, x);
+    for (int step = 0; step < STEPS && x != CERA_EXPR_EMPTY && !a->failed; step++) {
+        visit v = {.x = x, .bounds = {1, 0, 0, 0}};
+        uint64_t bounds[4] = {1, 0, 0, 0};
+        cera_expr best = CERA_EXPR_EMPTY;
+        uint32_t most = 0;
+        cera_expr_bounds(a, x, bounds);
+        memcpy(v.bounds, bounds, sizeof bounds);
+        for (int b; (b = next_class(&v)) >= 0;) {
+            cera_expr d = cera_expr_derive(a, x, (uint8_t)b);
+            uint32_t w = d == CERA_EXPR_EMPTY ? 0 : width(a, d);
+            if (w > most) most = w, best = d;
+        }
+        if (most > start + MAX_GROWN) return false;
+        x = best;
+    }
+    return true;
 }
 
 bool cera_expr_matches(cera_automaton *a, cera_expr x, const char *text, size_t n) {

@@ -48,7 +48,7 @@ static bool rehash(cera_automaton *a) {
 static void max_height(cera_automaton *a, cera_node *k, cera_expr child, uint32_t *h) {
     const cera_node *c = &a->nodes[child];
     if (c->height + 1u > *h) *h = c->height + 1u;
-    k->flags |= c->flags & (CERA_X_EDGES | CERA_X_IMPURE | CERA_X_BIG);
+    k->flags |= c->flags & (CERA_X_EDGES | CERA_X_IMPURE | CERA_X_BIG | CERA_X_NESTED);
 }
 
 static void list_attributes(cera_automaton *a, cera_node *k, uint32_t *h) {
@@ -67,11 +67,29 @@ static void list_attributes(cera_automaton *a, cera_node *k, uint32_t *h) {
     k->card = card;
 }
 
+/* Whether a bounded repetition stands in x; deep down it does not matter. */
+static bool counts(const cera_automaton *a, cera_expr x, int depth) {
+    const cera_node *n = &a->nodes[x];
+    if (depth > 12) return false;
+    switch (n->kind) {
+    case CERA_K_REP: return (n->m > 4 && n->m != CERA_REP_INF) || n->n > 4 || counts(a, n->a, depth + 1);
+    case CERA_K_CAT: return counts(a, n->a, depth + 1) || counts(a, n->b, depth + 1);
+    case CERA_K_OR:
+    case CERA_K_AND:
+        for (uint32_t i = 0; i < n->b && i < 64; i++)
+            if (counts(a, a->lists[n->a + i], depth + 1)) return true;
+        return false;
+    case CERA_K_NOT: return counts(a, n->a, depth + 1);
+    default: return false;
+    }
+}
+
 static void rep_attributes(const cera_automaton *a, cera_node *k) {
     const cera_node *c = &a->nodes[k->a];
     if (k->n == 0 || (c->flags & CERA_X_NULLABLE)) k->flags |= CERA_X_NULLABLE;
     if (k->m == CERA_REP_INF || (c->flags & CERA_X_INFINITE)) k->flags |= CERA_X_INFINITE;
     if (k->n > CERA_CLAMP || (k->m != CERA_REP_INF && k->m > CERA_CLAMP)) k->flags |= CERA_X_BIG;
+    if (k->m > 4 && counts(a, k->a, 0)) k->flags |= CERA_X_NESTED;
     k->card = UINT32_MAX;
     if (k->m > 8) return;
     uint32_t card = 1;

@@ -51,7 +51,8 @@ enum {
     CERA_X_IMPURE = 8,
     CERA_X_LIVE = 16,
     CERA_X_DEAD = 32,
-    CERA_X_BIG = 64 /* holds a counter above CERA_CLAMP */
+    CERA_X_BIG = 64,    /* holds a counter above CERA_CLAMP */
+    CERA_X_NESTED = 128 /* a counted repetition of a counted repetition */
 };
 
 /* Counters above this are all alike to a mask: no token is that long. */
@@ -172,7 +173,8 @@ struct cera_automaton {
     bool searching, undecided;
     cera_expr any_char_cache; /* every character; 0: not built */
     size_t bytes, max_bytes;
-    cera_status failed; /* sticky: memory or a limit; constructors then give EMPTY */
+    uint64_t work, max_work; /* derivatives taken since the caller set work to 0, and how many it allows (0: any number) */
+    cera_status failed;      /* sticky: memory or a limit; constructors then give EMPTY */
     const char *reason;
 };
 
@@ -228,7 +230,12 @@ bool cera_mult_nullable(const cera_node *n);
 cera_expr cera_expr_derive(cera_automaton *a, cera_expr x, uint8_t byte);
 void cera_expr_bounds(cera_automaton *a, cera_expr x, uint64_t out[4]);
 cera_expr cera_expr_clamp(cera_automaton *a, cera_expr x);
+/* Characters of the texts of x, least and most (CERA_REP_INF: no bound); false when that is not plain to see. */
+bool cera_expr_length(const cera_automaton *a, cera_expr x, uint32_t *least, uint32_t *most);
 bool cera_expr_live(cera_automaton *a, cera_expr x); /* whether an expression with AND has any text */
+/* Follows the bytes that make x grow most; false when it grows too wide to be followed quickly. Only nested counters are looked
+ * at. */
+bool cera_expr_tame(cera_automaton *a, cera_expr x);
 bool cera_expr_matches(cera_automaton *a, cera_expr x, const char *text, size_t n); /* raw bytes; expressions without calls */
 cera_expr cera_expr_expand(cera_automaton *a, cera_expr macro);
 

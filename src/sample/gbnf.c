@@ -159,6 +159,10 @@ static void analyse(analysis *s, cera_gbnf *out) {
     if (ok(s)) refuse_left_recursion(s);
     for (uint32_t i = 0; i < p->n_rules && ok(s); i++)
         if (!p->rules[i].done) p->rules[i].expr = compile(s, p->rules[i].body);
+    for (uint32_t i = 0; i < p->n_rules && ok(s); i++)
+        if (!cera_expr_tame(p->a, p->rules[i].expr))
+            cera_gbnf_fail(p, CERA_ERR_LIMIT, "the counted repetitions are too ambiguous to follow in rule", p->rules[i].name,
+                           p->rules[i].name_size);
     out->bodies = cera_alloc(p->n_rules, sizeof *out->bodies);
     if (!out->bodies)
         cera_automaton_fail(p->a, CERA_ERR_MEMORY, "out of memory");

@@ -9,7 +9,7 @@
 #include "sample/regex_int.h"
 #include "sample/schema_int.h"
 
-enum { DEFAULT_MEMORY = 256 << 20, MAX_TEXT = 16 << 20 };
+enum { DEFAULT_MEMORY = 256 << 20, MAX_TEXT = 16 << 20, MAX_WORK = 4000000 /* derivatives for one call: about a second */ };
 
 /* ---- compilation
  * --------------------------------------------------------------------------------------------------------------- */
@@ -61,6 +61,8 @@ static cera_status compile(cera_grammar *g, cera_grammar_kind kind, const char *
         CERA_TRY(compile_schema(g, text, n, o, e));
     else
         CERA_TRY(compile_regex(g, text, n, e));
+    g->a.work = 0;
+    g->a.max_work = MAX_WORK;
     cera_configs_start(&g->a, &g->start, g->start_rule);
     return g->a.failed ? cera_fail(e, g->a.failed, "grammar: %s", g->a.reason) : CERA_OK;
 }
@@ -251,6 +253,8 @@ cera_status cera_grammar_accept_text(cera_grammar_state *s, const char *text, si
     memcpy(before.tail, s->tail, s->n_tail);
     if (!cera_configs_copy(&before.at, &s->at)) return cera_fail(e, CERA_ERR_MEMORY, "grammar: out of memory");
     pthread_mutex_lock(&g->lock);
+    g->a.work = 0;
+    g->a.max_work = MAX_WORK + 100 * (uint64_t)size;
     size_t n = s->ended ? 0 : run(s, text, size);
     cera_status status = g->a.failed ? failed(g, e) : CERA_OK;
     pthread_mutex_unlock(&g->lock);
@@ -351,6 +355,8 @@ cera_status cera_grammar_mask(cera_grammar_state *s, const cera_grammar_tokens *
         return CERA_OK;
     }
     pthread_mutex_lock(&g->lock);
+    g->a.work = 0;
+    g->a.max_work = MAX_WORK;
     bool ok = cera_mask_compute(&g->masker, &g->a, &s->at, t, bits);
     cera_status status = ok ? CERA_OK : g->a.failed ? failed(g, e) : cera_fail(e, CERA_ERR_MEMORY, "grammar: out of memory");
     pthread_mutex_unlock(&g->lock);

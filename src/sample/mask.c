@@ -15,15 +15,23 @@ typedef struct run {
     bool exact;
 } run; /* every text of up to n characters of the slice leads on; exact: and no longer one */
 
+/* Whether x accepts every character of the slice, by itself. */
+static bool takes_any(const cera_automaton *a, cera_expr x, int slice) {
+    const cera_node *n = &a->nodes[x];
+    if (n->kind == CERA_K_CHAR) return a->cnodes[n->a].slices >> slice & 1;
+    for (uint32_t i = 0; n->kind == CERA_K_OR && i < n->b; i++)
+        if (takes_any(a, a->lists[n->a + i], slice)) return true;
+    return false;
+}
+
 static run loop_run(const cera_automaton *a, cera_expr loop, cera_expr rest, int slice) {
     const cera_node *r = &a->nodes[loop];
-    if (r->kind != CERA_K_REP || a->nodes[r->a].kind != CERA_K_CHAR || !(a->cnodes[a->nodes[r->a].a].slices >> slice & 1))
-        return (run){0, false};
+    if (r->kind != CERA_K_REP || !takes_any(a, r->a, slice)) return (run){0, false};
     if (r->m >= RUN_ALL) return (run){RUN_ALL, true};
     const cera_node *y = &a->nodes[rest];
     bool stops = y->kind == CERA_K_LIT && a->text[y->a] == '"'; /* no slice has a quote */
     if (y->kind == CERA_K_CAT) stops = a->nodes[y->a].kind == CERA_K_LIT && a->text[a->nodes[y->a].a] == '"';
-    return (run){(int32_t)r->m, stops};
+    return (run){(int32_t)r->m, stops && a->nodes[r->a].kind == CERA_K_CHAR};
 }
 
 /* An infinite or long loop less finitely many texts: none of them can be all that is left before the loop's last character. */
@@ -47,7 +55,11 @@ static run difference_run(const cera_automaton *a, const cera_node *n, cera_expr
 
 static run shape_run(const cera_automaton *a, cera_expr x, cera_expr rest, int slice) {
     const cera_node *n = &a->nodes[x];
-    if (n->kind == CERA_K_CAT && rest == CERA_EXPR_EPS) return shape_run(a, n->a, n->b, slice);
+    if (n->kind == CERA_K_CAT && rest == CERA_EXPR_EPS) {
+        if (a->nodes[n->a].kind != CERA_K_CHAR || !takes_any(a, n->a, slice)) return shape_run(a, n->a, n->b, slice);
+        run r = shape_run(a, n->b, CERA_EXPR_EPS, slice); /* one character, then the rest */
+        return (run){r.n == RUN_ALL ? RUN_ALL : r.n + 1, r.n == RUN_ALL};
+    }
     if (n->kind == CERA_K_REP) return loop_run(a, x, rest, slice);
     if (n->kind == CERA_K_AND) return difference_run(a, n, rest, slice);
     if (n->kind != CERA_K_OR) return (run){0, false};
@@ -85,66 +97,6 @@ static run state_run(cera_automaton *a, uint32_t state, int slice) {
     return (run){s->run[slice], s->run_exact >> slice & 1};
 }
 
-static void set_bits(uint32_t *bits, const int32_t *ids, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) bits[ids[i] >> 5] |= 1u << (ids[i] & 31);
-}
-
-static bool reserve(cera_automaton *a, cera_masker *m, uint32_t n) {
-    if (n <= m->cap_pool) return true;
-    uint32_t want = n * 2;
-    cera_config *p = cera_alloc_grow(m->pool, m->cap_pool, want, sizeof *p);
-    if (!p) return cera_automaton_fail(a, CERA_ERR_MEMORY, "out of memory"), false;
-    m->pool = p;
-    m->cap_pool = want;
-    return true;
-}
-
-/* All configurations of [from, to) over one byte, into m->step. */
-static bool step_all(cera_masker *m, cera_automaton *a, uint32_t from, uint32_t to, uint8_t byte) {
-    m->step.n = 0;
-    m->step.complete = false;
-    for (uint32_t i = from; i < to; i++) {
-        uint32_t s = cera_automaton_next(a, m->pool[i].state, byte);
-        if (s) cera_configs_push(a, &m->step, s, m->pool[i].cell);
-    }
-    if (m->step.n) cera_configs_close(a, &m->step, 0);
-    return m->step.n || m->step.complete;
-}
-
-/* frames[d] .. frames[d + 1] are the configurations after d bytes of the path. */
-static void walk(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, const cera_trie *trie, uint32_t *bits) {
-    const cera_trie_node *nodes = trie->nodes;
-    uint32_t *frames = m->frames;
-    for (uint32_t i = 0; i < trie->n && !a->failed;) {
-        const cera_trie_node *node = &nodes[i];
-        uint32_t d = node->depth, from = frames[d - 1], top = frames[d];
-        if (top - from == 1) {
-            uint32_t s = cera_automaton_next(a, m->pool[from].state, node->byte);
-            if (!s) {
-                i = node->skip;
-                continue;
-            }
-            if (!(a->states[s].flags & CERA_S_BOUNDARY)) {
-                if (top == m->cap_pool && !reserve(a, m, top + 1)) return;
-                m->pool[top] = (cera_config){s, m->pool[from].cell};
-                frames[d + 1] = top + 1;
-                if (node->n_tokens) set_bits(bits, t->ids + node->first_token, node->n_tokens);
-                i++;
-                continue;
-            }
-        }
-        if (!step_all(m, a, from, top, node->byte)) {
-            i = node->skip;
-            continue;
-        }
-        if (node->n_tokens) set_bits(bits, t->ids + node->first_token, node->n_tokens);
-        if (!reserve(a, m, top + m->step.n)) return;
-        if (m->step.n) memcpy(m->pool + top, m->step.at, m->step.n * sizeof *m->pool);
-        frames[d + 1] = top + m->step.n;
-        i = m->step.n ? i + 1 : node->skip;
-    }
-}
-
 /* The state a mask starts from: counters that no token can use up are cut short, which lets positions share masks. */
 static uint32_t clamped(cera_automaton *a, uint32_t state, const cera_grammar_tokens *t) {
     cera_expr x = a->states[state].expr;
@@ -158,21 +110,10 @@ static uint32_t clamped(cera_automaton *a, uint32_t state, const cera_grammar_to
 }
 
 static bool prepare(cera_masker *m, cera_automaton *a, const cera_configs *at, const cera_grammar_tokens *t) {
-    if (m->cap_frames < t->max_size + 3) {
-        uint32_t *f = cera_alloc(t->max_size + 3, sizeof *f);
-        if (!f) return cera_automaton_fail(a, CERA_ERR_MEMORY, "out of memory"), false;
-        cera_free(m->frames);
-        m->frames = f;
-        m->cap_frames = t->max_size + 3;
-    }
     m->start.n = 0;
     for (uint32_t i = 0; i < at->n; i++)
         if (!cera_configs_push(a, &m->start, clamped(a, at->at[i].state, t), at->at[i].cell)) return false;
     m->start.complete = at->complete;
-    if (!reserve(a, m, m->start.n + 64)) return false;
-    if (m->start.n) memcpy(m->pool, m->start.at, m->start.n * sizeof *m->pool);
-    m->frames[0] = 0;
-    m->frames[1] = m->start.n;
     return !a->failed;
 }
 
@@ -189,7 +130,7 @@ static void slices(cera_masker *m, cera_automaton *a, const cera_grammar_tokens 
             const uint32_t *run_bits = t->runs[slice] + (size_t)n * t->n_words;
             for (uint32_t w = 0; w < t->n_words; w++) bits[w] |= run_bits[w];
         }
-        if (!best.exact && n < CERA_TRIE_RUN) walk(m, a, t, &t->tries[slice], bits);
+        if (!best.exact && n < CERA_TRIE_RUN) cera_mask_walk(m, a, t, &t->tries[slice], bits);
     }
 }
 
@@ -244,8 +185,9 @@ bool cera_mask_compute(cera_masker *m, cera_automaton *a, const cera_configs *at
     }
     m->misses++;
     memset(bits, 0, t->n_words * sizeof *bits);
+    if (!cera_mask_begin(m, a, t->max_size)) return false;
     slices(m, a, t, bits);
-    walk(m, a, t, &t->tries[CERA_TRIE_SLICES], bits);
+    cera_mask_walk(m, a, t, &t->tries[CERA_TRIE_SLICES], bits);
     literal_tokens(m, a, t, bits);
     for (uint32_t w = 0; m->start.complete && w < t->n_words; w++) bits[w] |= t->eog[w];
     if (a->failed) return false;
@@ -255,9 +197,11 @@ bool cera_mask_compute(cera_masker *m, cera_automaton *a, const cera_configs *at
 
 void cera_masker_deinit(cera_masker *m) {
     for (int i = 0; i < CERA_MASK_CACHE; i++) cera_free(m->cache[i].bits);
-    cera_free(m->pool);
     cera_free(m->frames);
+    cera_free(m->pool);
+    cera_free(m->sets);
+    cera_free(m->rows);
+    cera_free(m->crossings);
     cera_configs_deinit(&m->start);
     cera_configs_deinit(&m->step);
-    *m = (cera_masker){0};
 }

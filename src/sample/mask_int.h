@@ -16,15 +16,42 @@ typedef struct cera_mask_entry {
     uint32_t n_words;
 } cera_mask_entry;
 
-typedef struct cera_masker { /* scratch and cache of one grammar */
+/* Where a prefix of tokens leads. Inside a lexeme all configurations share one state, and only their stacks differ: state is
+ * that state, set holds the stacks. Else state is 0 and set holds the configurations. */
+typedef struct cera_place {
+    uint32_t state, set;
+} cera_place;
+#define CERA_PLACE_DEAD ((cera_place){0, UINT32_MAX})
+
+typedef struct cera_mask_set {
+    uint32_t first, n, row, next;
+    bool complete;
+} cera_mask_set; /* configurations in pool; row: 1 + row */
+typedef struct cera_crossing {
+    uint32_t state, set, next;
+    cera_place to;
+} cera_crossing; /* entering `state`, where a rule is called or ends */
+
+typedef struct cera_masker { /* scratch and caches of one grammar */
     cera_mask_entry cache[CERA_MASK_CACHE];
+    cera_place *frames;
+    uint32_t cap_frames; /* [depth] after so many bytes of the path */
     cera_config *pool;
-    uint32_t cap_pool;
-    uint32_t *frames;
-    uint32_t cap_frames; /* [depth] start of its configurations in pool; [depth + 1] is their end */
+    uint32_t n_pool, cap_pool;
+    cera_mask_set *sets;
+    uint32_t n_sets, cap_sets;
+    cera_place *rows;
+    uint32_t n_rows, cap_rows; /* [256] a row */
+    cera_crossing *crossings;
+    uint32_t n_crossings, cap_crossings;
+    uint32_t set_buckets[4096], crossing_buckets[4096];
     cera_configs start, step;
-    uint64_t hits, misses, nodes; /* for --bench */
+    uint64_t hits, misses;
 } cera_masker;
+
+/* mask_walk.c */
+bool cera_mask_begin(cera_masker *m, cera_automaton *a, uint32_t max_depth); /* frames[0] is m->start's place */
+void cera_mask_walk(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, const cera_trie *trie, uint32_t *bits);
 
 /* Sets the bits of the tokens that may follow (end-of-generation ones when the text is complete); false: the automaton failed.
  */

@@ -279,6 +279,8 @@ cera_status cera_regex_compile(cera_automaton *a, const char *text, size_t n, bo
     }
     cera_free(p.items);
     if (p.in.status) return p.in.status;
+    if (!a->failed && !cera_expr_tame(a, *out))
+        return cera_fail(e, CERA_ERR_LIMIT, "pattern: its counted repetitions are too ambiguous to follow");
     if (a->undecided) return cera_fail(e, CERA_ERR_LIMIT, "pattern: it is too complex to decide whether anything matches");
     return a->failed ? cera_fail(e, a->failed, "pattern: %s", a->reason) : CERA_OK;
 }

@@ -318,9 +318,10 @@ static cera_draft draft_of(cera_schema *s) {
         for (size_t at = 0; at + n <= v->text.size; at++)
             if (!memcmp(v->text.text + at, names[i], n)) return (cera_draft)(CERA_DRAFT_4 + i);
     }
-    for (size_t at = 0; at + 8 <= v->text.size; at++)
-        if (!memcmp(v->text.text + at, "draft-03", 8))
-            cera_schema_fail(s, CERA_ERR_UNSUPPORTED, s->root, "$schema", "draft 3 is not supported");
+    static const char latest[] = "json-schema.org/schema"; /* no draft named */
+    for (size_t at = 0; at + sizeof latest - 1 <= v->text.size; at++)
+        if (!memcmp(v->text.text + at, latest, sizeof latest - 1)) return CERA_DRAFT_NONE;
+    cera_schema_fail(s, CERA_ERR_UNSUPPORTED, s->root, "$schema", "no draft that is supported (4, 6, 7, 2019-09, 2020-12)");
     return CERA_DRAFT_NONE;
 }
 

@@ -25,7 +25,7 @@
 #define HOST "(?=.{1,253}$)" LABEL "(\\." LABEL ")*"
 #define ATEXT "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]"
 #define PCT "%[0-9a-fA-F]{2}"
-#define UNRESERVED "a-zA-Z0-9._~-"
+#define UNRESERVED "a-zA-Z0-9._~\\-"
 #define SUBDELIMS "!$&'()*+,;="
 #define PCHAR "([" UNRESERVED SUBDELIMS ":@]|" PCT ")"
 #define AUTHORITY                                                                                    \
@@ -36,7 +36,7 @@
     "[a-zA-Z][a-zA-Z0-9+.-]*:(//" AUTHORITY "(/" PCHAR "*)*|/(" PCHAR "+(/" PCHAR "*)*)?|" PCHAR "+(/" PCHAR "*)*|)" SUFFIX
 #define RELATIVE                                                                                                        \
     "(//" AUTHORITY "(/" PCHAR "*)*|/(" PCHAR "+(/" PCHAR "*)*)?|([" UNRESERVED SUBDELIMS "@]|" PCT ")+(/" PCHAR "*)*|" \
-                                                                                                                 ")" SUFFIX
+    ")" SUFFIX
 #define DURATION                                                                                                               \
     "P([0-9]+W|(?=.)([0-9]+Y([0-9]+M([0-9]+D)?)?|[0-9]+M([0-9]+D)?|[0-9]+D)?(T([0-9]+H([0-9]+M([0-9]+S)?)?|[0-9]+M([0-9]+S)?|" \
     "[0-9]+S))?)"

@@ -144,7 +144,9 @@ static void read_string(cera_schema *s, const cera_json *node, cera_nf *r) {
     if (bounded) r->str = lo > hi ? CERA_EXPR_EMPTY : cera_expr_rep(s->a, cera_expr_any_char(s->a), (uint32_t)lo, (uint32_t)hi);
     if (pattern) {
         cera_expr x = pattern_at(s, node, pattern);
-        r->str = r->str == s->all_text ? x : cera_expr_and2(s->a, r->str, x);
+        uint32_t least, most;
+        bool implied = cera_expr_length(s->a, x, &least, &most) && least >= lo && most <= hi; /* the pattern says as much */
+        r->str = r->str == s->all_text || (implied && !s->status) ? x : cera_expr_and2(s->a, r->str, x);
     }
     if (!format || format->kind != CERA_JSON_STRING) return;
     bool known = false, supported = false;

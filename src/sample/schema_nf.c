@@ -221,6 +221,34 @@ static bool arr_is_empty(cera_schema *s, const cera_arr *x) {
     return false;
 }
 
+static bool same_rules(const cera_rule_for *x, const cera_rule_for *y, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        const cera_keyset *p = &x[i].set, *q = &y[i].set;
+        if (x[i].goal != y[i].goal || p->others != q->others || p->names != q->names || p->n_names != q->n_names ||
+            p->patterns != q->patterns)
+            return false;
+    }
+    return true;
+}
+
+/* Equal part by part; a miss only costs room. */
+static bool same_obj(const cera_obj *x, const cera_obj *y) {
+    if (x->min != y->min || x->max != y->max || x->n_props != y->n_props || x->n_required != y->n_required ||
+        x->n_pats != y->n_pats || x->n_exists != y->n_exists)
+        return false;
+    for (uint32_t i = 0; i < x->n_props; i++)
+        if (x->props[i].goal != y->props[i].goal || !same_text(x->props[i].name, y->props[i].name)) return false;
+    for (uint32_t i = 0; i < x->n_required; i++)
+        if (!same_text(x->required[i], y->required[i])) return false;
+    return same_rules(x->pats, y->pats, x->n_pats) && same_rules(x->exists, y->exists, x->n_exists);
+}
+
+static bool in_list(const cera_obj *const *list, uint32_t n, const cera_obj *o) {
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] == o || same_obj(list[i], o)) return true;
+    return false;
+}
+
 static void objs_and(cera_schema *s, const cera_nf *x, const cera_nf *y, cera_nf *out) {
     if (too_many(s, (uint64_t)x->n_obj * y->n_obj / 16)) return;
     const cera_obj **list = cera_schema_alloc(s, (size_t)x->n_obj * y->n_obj, sizeof *list);
@@ -234,7 +262,7 @@ static void objs_and(cera_schema *s, const cera_nf *x, const cera_nf *y, cera_nf
                 list[n] = x->obj[i];
             else
                 list[n] = obj_and(s, x->obj[i], y->obj[j]);
-            if (!probe || !obj_is_empty(s, list[n])) n++;
+            if (!probe || (!in_list(list, n, list[n]) && !obj_is_empty(s, list[n]))) n++;
         }
     out->obj = list;
     out->n_obj = list ? n : 0;

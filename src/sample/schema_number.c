@@ -246,7 +246,7 @@ static cera_expr below(cera_schema *s, const cera_decimal *d, bool open, bool in
 
 static cera_expr integer_unsigned(cera_schema *s) {
     cera_expr whole = either(s, digit(s, 0, 0), longer(s, 1));
-    if (s->compact) return whole;
+    if (s->compact || s->draft == CERA_DRAFT_4) return whole; /* draft 4: no fraction, no exponent */
     cera_expr x = either(s, cat(s, whole, maybe(s, zero_fraction(s))), zero_exponent(s));
     x = either(s, x, with_exponent(s, whole, cat(s, maybe(s, text(s, "+")), digits(s, 1, CERA_REP_INF))));
     for (uint32_t k = 1; k <= MAX_PLACES; k++) {
