@@ -1,4 +1,5 @@
-/* tokenizer.c: the public tokenizer, a thin cover of text/vocab over a vocabulary that came out of a GGUF file. */
+/* tokenizer.c: the public tokenizer, a thin cover of text/vocab over a vocabulary that came out of a GGUF file or a
+ * tokenizer.json. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -11,6 +12,7 @@ static cera_status fill(const char *name, const void *data, size_t size_bytes, c
                         cera_tokenizer *t, cera_error *e) {
     const cera_gguf_options options = {.overrides = o->overrides, .n_overrides = (int)o->n_overrides};
     cera_gguf *g = NULL;
+    if (!data && cera_vocab_path_is_json(name)) return cera_vocab_from_folder(name, &t->vocab, e);
     CERA_TRY(data ? cera_gguf_open_memory(name, data, size_bytes, &options, &g, e) : cera_gguf_open(name, &options, &g, e));
     const cera_status status = cera_vocab_from_gguf(g, o->allow_unknown, &t->vocab, e);
     cera_gguf_close(g);

@@ -4,6 +4,7 @@
  * tokenizer is a worse model. */
 #include "text/tokenizer_json_int.h"
 
+#include <sys/stat.h>
 #include "base/file.h"
 
 enum { MAX_TEMPLATE = 16 }; /* parts of a post-processor's template that are looked at; each costs a pass over the tokens */
@@ -359,6 +360,13 @@ cera_status cera_vocab_from_tokenizer_json(const char *text, size_t n, const cha
     return status;
 }
 
+static bool ends_in_json(const char *path, size_t n) { return n >= 5 && strcmp(path + n - 5, ".json") == 0; }
+
+bool cera_vocab_path_is_json(const char *path) {
+    struct stat s;
+    return ends_in_json(path, strlen(path)) || (stat(path, &s) == 0 && S_ISDIR(s.st_mode));
+}
+
 /* Opens folder/name (folder of n bytes); absent and not needed: *out is NULL. */
 static cera_status open_in(const char *folder, size_t n, const char *name, bool needed, cera_file **out, cera_error *e) {
     cera_buffer path = {0};
@@ -378,7 +386,7 @@ cera_status cera_vocab_from_folder(const char *path, cera_vocab **out, cera_erro
     const char *name = "tokenizer.json", *slash = strrchr(path, '/');
     size_t n = strlen(path);
     *out = NULL;
-    if (n >= 5 && strcmp(path + n - 5, ".json") == 0) { /* the file itself */
+    if (ends_in_json(path, n)) { /* the file itself */
         name = slash ? slash + 1 : path;
         n = slash ? (size_t)(slash - path) : 0;
     }
