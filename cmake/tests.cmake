@@ -5,6 +5,7 @@
 #   tests/fuzz/<name>_fuzz.c             a fuzzer (CERA_FUZZ), else a program that replays tests/fuzz/corpus/<name>; linked with
 #                                        the layers whose headers it includes
 #   tests/bench/<name>.c                 a benchmark, built and not run
+#   tests/golden/<name>.c                a program that a golden test runs
 # tests.txt in the build folder lists the programs ("kind name path") for tests/run_all; ctest runs the same.
 
 find_library(CMOCKA cmocka)
@@ -95,12 +96,13 @@ foreach(source ${fuzz_sources})
   target_link_libraries(fuzz_${name} PRIVATE ${layers})
 endforeach()
 
-file(GLOB bench_sources CONFIGURE_DEPENDS tests/bench/*.c)
+file(GLOB bench_sources CONFIGURE_DEPENDS tests/bench/*.c tests/golden/*.c)
 foreach(source ${bench_sources})
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   target_include_directories(${name} PRIVATE tests)
-  target_link_libraries(${name} PRIVATE cera_api)
+  cera_included_layers(${source} layers)
+  target_link_libraries(${name} PRIVATE ${layers})
 endforeach()
 
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/tests.txt CONTENT "${test_list}")
