@@ -482,6 +482,84 @@ CERA_API bool cera_grammar_is_waiting(const cera_grammar_state *state);  /* for 
  * may not end, is CERA_ERR_NOT_FOUND. */
 CERA_API cera_status cera_grammar_mask(cera_grammar_state *state, const cera_grammar_tokens *tokens, uint32_t *bits, cera_error *e);
 
+/* ---- chat templates: messages to a prompt, an answer to content, reasoning and tool calls ----------------------------------------
+ * JSON goes in and comes out as text. Templates are Jinja as Hugging Face uses it; a render sees its context only and has budgets for
+ * steps, bytes, nesting and time. A template may be used from any number of threads; a prompt is immutable; an answer belongs to one
+ * thread at a time. */
+
+typedef struct cera_template cera_template;
+typedef struct cera_prompt cera_prompt; /* a rendered text that knows which of its bytes came from the caller */
+typedef struct cera_answer cera_answer; /* what a model writes, taken apart as it streams */
+
+/* The text of a template (a GGUF's tokenizer.chat_template), or one of the built-in ones by name. Errors name the line. */
+CERA_API cera_status cera_template_open(const char *text, size_t size, cera_template **out, cera_error *e);
+CERA_API cera_status cera_template_open_named(const char *name, cera_template **out, cera_error *e);
+CERA_API const char *const *cera_template_names(void); /* NULL after the last */
+CERA_API void cera_template_close(cera_template *t);
+
+typedef struct cera_template_info {
+    size_t size;
+    const char *tool_format; /* how it writes tool calls ("tool_call", "mistral", "harmony", ...), or "none" */
+    bool takes_tools;        /* reads the variable tools */
+    bool has_thinking;       /* reads enable_thinking */
+} cera_template_info;
+CERA_API cera_status cera_template_info_get(const cera_template *t, cera_template_info *info, cera_error *e);
+
+/* Renders with exactly this context, a JSON object. now: what strftime_now sees, "2026-07-26T13:05:09"; NULL: local time. */
+CERA_API cera_status cera_template_render(const cera_template *t, const char *context, size_t context_size, const char *now,
+                                          cera_prompt **out, cera_error *e);
+
+typedef struct cera_chat {
+    size_t size;
+    const char *messages;  /* a JSON array */
+    const char *tools;     /* a JSON array of functions, or NULL */
+    const char *documents; /* a JSON array, or NULL */
+    const char *variables; /* a JSON object of more template variables, or NULL; they win over the others */
+    bool no_generation_prompt;
+    int32_t thinking; /* enable_thinking: 1 on, -1 off, 0 not said */
+    const char *bos_token, *eos_token, *reasoning_effort, *date_string; /* NULL: not said */
+    const char *now;
+} cera_chat;
+/* Renders a chat. What the template cannot take is fitted to it: text parts are joined, arguments of earlier calls opened. */
+CERA_API cera_status cera_template_chat(const cera_template *t, const cera_chat *chat, cera_prompt **out, cera_error *e);
+
+CERA_API const char *cera_prompt_text(const cera_prompt *p, size_t *size); /* NUL-terminated; size may be NULL */
+/* Part `index` of the text: bytes [*start, *end), user: they came from strings of the context. False past the last. */
+CERA_API bool cera_prompt_part(const cera_prompt *p, size_t index, size_t *start, size_t *end, bool *user);
+/* Token ids, with BOS where the vocabulary says so and the text has none. Control tokens are read in the template's own text only.
+ * *ids: cera_release. */
+CERA_API cera_status cera_prompt_encode(const cera_prompt *p, const cera_tokenizer *tokenizer, int32_t **ids, size_t *n_ids,
+                                        cera_error *e);
+CERA_API void cera_prompt_close(cera_prompt *p);
+
+/* Called while an answer is fed; any may be NULL. A call that was announced and turns out malformed is taken back (on_call_malformed),
+ * and its text comes as content. Pieces of arguments join to exactly the call's JSON. */
+typedef struct cera_answer_events {
+    size_t size;
+    void *ctx;
+    void (*on_content)(void *ctx, const char *text, size_t size);
+    void (*on_reasoning)(void *ctx, const char *text, size_t size);
+    void (*on_call)(void *ctx, size_t index, const char *name, size_t size);
+    void (*on_arguments)(void *ctx, size_t index, const char *text, size_t size);
+    void (*on_call_end)(void *ctx, size_t index);
+    void (*on_call_malformed)(void *ctx, size_t index);
+} cera_answer_events;
+
+/* tools: the JSON array of functions that the prompt was rendered with, or an object that holds it as "tools" (a context), or NULL: then
+ * no calls are looked for. prompt: tells whether it leaves a thought open; may be NULL. events may be NULL. How the answer is cut into pieces does not change the result. */
+CERA_API cera_status cera_answer_create(const cera_template *t, const char *tools, const cera_prompt *prompt,
+                                        const cera_answer_events *events, cera_answer **out, cera_error *e);
+CERA_API cera_status cera_answer_feed(cera_answer *a, const char *text, size_t size, cera_error *e);
+CERA_API cera_status cera_answer_finish(cera_answer *a, cera_error *e);
+/* After finish; texts belong to the answer. */
+CERA_API const char *cera_answer_content(const cera_answer *a, size_t *size);
+CERA_API const char *cera_answer_reasoning(const cera_answer *a, size_t *size);
+CERA_API size_t cera_answer_n_calls(const cera_answer *a);
+CERA_API const char *cera_answer_call_name(const cera_answer *a, size_t index, size_t *size);
+CERA_API const char *cera_answer_call_arguments(const cera_answer *a, size_t index, size_t *size); /* a JSON object */
+CERA_API bool cera_answer_complete(const cera_answer *a); /* false: a malformed call is in the content as text */
+CERA_API void cera_answer_destroy(cera_answer *a);
+
 #ifdef __cplusplus
 }
 #endif

@@ -18,6 +18,7 @@ static const struct {
     {"logits", cera_cmd_logits, "the model's raw output for given tokens"},
     {"tokenize", cera_cmd_tokenize, "text to token ids and back"},
     {"inspect", cera_cmd_inspect, "what a model file holds, whether it fits, its plan"},
+    {"template", cera_cmd_template, "render a chat template, take an answer apart"},
     {"cpu", cera_cmd_cpu, "what this machine offers"},
 };
 
