@@ -178,8 +178,8 @@ INLINE void chunk_wide(cera_dtype t, const uint8_t *w, size_t stride, int b, int
 #pragma GCC unroll 4
             for (int j = 0; j < step_blocks(t); j++) {
                 size_t at = (size_t)(b + first + j) * (size_t)x->n + (size_t)c0;
-                columns cols = columns_at(x, at, start);
                 start_values(t, x, at, n_cols, start);
+                columns cols = columns_at(x, at, start);
                 block_wide(t, raw, shared, j, &s, first + j, row, &cols, n_cols, tile);
             }
             for (int g = 0; g < VEC_GROUPS; g++) next_step(t, &shared[g]);
@@ -203,13 +203,13 @@ INLINE fvec block_one(cera_dtype t, const raw_step *raw, const raw_chunk *shared
                       const cera_acts *x, size_t at, fvec acc) {
     vec u[8], fold[2], sum[2];
     int32_t start[2];
+    start_values(t, x, at, 1, start);
     columns cols = columns_at(x, at, start);
     for (int i = 0; i < 8; i++) u[i] = unpack(t, raw, shared, j, i);
     if (VEC_DPBUSD && is_fold(t)) {
         sum[0] = sum_apart(t, u, &cols, v_load(&s->fold[block][0]));
     } else {
         for (int h = 0; is_fold(t) && h < 2; h++) fold[h] = fold_of(v_load(&s->fold[block][0]), h);
-        start_values(t, x, at, 1, start);
         sum[0] = dot(t, u, cols.q, 0, 4, fold, sum_start(t, &cols, 0, 0, fold));
         sum[1] = dot(t, u, cols.q, 4, 8, fold, is_split(t) ? sum_start(t, &cols, 0, 1, fold) : v_zero());
         if (!is_split(t)) sum[0] = v_add32(sum[0], sum[1]);
