@@ -194,8 +194,9 @@ typedef struct span {
 } span;
 
 /* nq rows of probabilities times nv vectors of outputs from `at` on; live > 0: one vector of which only `live` elements exist.
- */
-INLINE void values_tile(mode m, int nq, int nv, int live, rows p, const span *s, int at, float *o, size_t o_stride) {
+ * fetch: while a page is multiplied the same columns of the next one are asked for. */
+INLINE void values_tile(mode m, int nq, int nv, int live, rows p, const span *s, int at, float *o, size_t o_stride,
+                        bool fetch) {
     const int lanes = lanes_of(m), per_page = PAGE / pairs_of(m);
     const size_t row_bytes = (size_t)s->d * 4;
     vf acc[ATTEND_NQ][4];
@@ -203,6 +204,7 @@ INLINE void values_tile(mode m, int nq, int nv, int live, rows p, const span *s,
     for (int step = s->first; step < s->end;) {
         const int page = step / per_page, stop = (page + 1) * per_page < s->end ? (page + 1) * per_page : s->end;
         const char *row = (const char *)s->pages[page] + (size_t)(step - page * per_page) * row_bytes + (size_t)at * 4;
+        const char *next = fetch && stop < s->end ? (const char *)s->pages[page + 1] + (size_t)at * 4 : NULL;
         for (; step < stop; step++, row += row_bytes) {
             vf x[4];
             UNROLL for (int v = 0; v < nv; v++) x[v] =
@@ -211,6 +213,9 @@ INLINE void values_tile(mode m, int nq, int nv, int live, rows p, const span *s,
                 vf y = spread(m, p.x + (size_t)i * p.stride + (size_t)(step * lanes));
                 UNROLL for (int v = 0; v < nv; v++) acc[i][v] = multiply_add(m, x[v], y, acc[i][v]);
             }
+            if (!next) continue;
+            UNROLL for (int byte = 0; byte < nv * (VF * 4 / lanes); byte += LINE) vf_prefetch(next + byte);
+            next += row_bytes;
         }
     }
     UNROLL for (int i = 0; i < nq; i++) {
@@ -227,12 +232,12 @@ INLINE void values_tile(mode m, int nq, int nv, int live, rows p, const span *s,
 }
 
 /* All outputs of nq rows: tiles of nv vectors, then of the fewest whole ones, then what is left. */
-INLINE void values_rows(mode m, int nq, rows p, const span *s, float *o, size_t o_stride) {
+INLINE void values_rows(mode m, int nq, rows p, const span *s, float *o, size_t o_stride, bool fetch) {
     const int lanes = lanes_of(m), width = VF / lanes, nv = ATTEND_ACC / nq >= 4 ? 4 : 2, d = s->d;
     int at = 0;
-    for (; at + nv * width <= d; at += nv * width) values_tile(m, nq, nv, 0, p, s, at, o, o_stride);
-    for (; at + VF <= d; at += VF) values_tile(m, nq, lanes, 0, p, s, at, o, o_stride);
-    for (; at < d; at += width) values_tile(m, nq, 1, (d - at < width ? d - at : width) * lanes, p, s, at, o, o_stride);
+    for (; at + nv * width <= d; at += nv * width) values_tile(m, nq, nv, 0, p, s, at, o, o_stride, fetch);
+    for (; at + VF <= d; at += VF) values_tile(m, nq, lanes, 0, p, s, at, o, o_stride, fetch);
+    for (; at < d; at += width) values_tile(m, nq, 1, (d - at < width ? d - at : width) * lanes, p, s, at, o, o_stride, false);
 }
 
 INLINE void values(mode m, const float *p, int n_q, int d, const void *const *pages, int first, int end, float *o,
@@ -244,21 +249,21 @@ INLINE void values(mode m, const float *p, int n_q, int d, const void *const *pa
         const rows r = make_rows(m, p + (size_t)i * SEGMENT, SEGMENT, nq, SEGMENT, copy);
         float *to = o + (size_t)i * o_stride;
         if (nq == 1)
-            values_rows(m, 1, r, &s, to, o_stride);
+            values_rows(m, 1, r, &s, to, o_stride, i == 0);
         else if (nq == 2)
-            values_rows(m, 2, r, &s, to, o_stride);
+            values_rows(m, 2, r, &s, to, o_stride, i == 0);
         else if (nq == 3)
-            values_rows(m, 3, r, &s, to, o_stride);
+            values_rows(m, 3, r, &s, to, o_stride, i == 0);
         else if (nq == 4)
-            values_rows(m, 4, r, &s, to, o_stride);
+            values_rows(m, 4, r, &s, to, o_stride, i == 0);
         else if (nq == 5)
-            values_rows(m, 5, r, &s, to, o_stride);
+            values_rows(m, 5, r, &s, to, o_stride, i == 0);
         else if (nq == 6)
-            values_rows(m, 6, r, &s, to, o_stride);
+            values_rows(m, 6, r, &s, to, o_stride, i == 0);
         else if (ATTEND_NQ >= 7 && nq == 7)
-            values_rows(m, 7, r, &s, to, o_stride);
+            values_rows(m, 7, r, &s, to, o_stride, i == 0);
         else if (ATTEND_NQ >= 8)
-            values_rows(m, 8, r, &s, to, o_stride);
+            values_rows(m, 8, r, &s, to, o_stride, i == 0);
     }
 }
 
