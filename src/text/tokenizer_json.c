@@ -4,7 +4,6 @@
  * tokenizer is a worse model. */
 #include "text/tokenizer_json_int.h"
 
-#include <sys/stat.h>
 #include "base/file.h"
 
 enum { MAX_TEMPLATE = 16 }; /* parts of a post-processor's template that are looked at; each costs a pass over the tokens */
@@ -362,11 +361,6 @@ cera_status cera_vocab_from_tokenizer_json(const char *text, size_t n, const cha
 
 static bool ends_in_json(const char *path, size_t n) { return n >= 5 && strcmp(path + n - 5, ".json") == 0; }
 
-bool cera_vocab_path_is_json(const char *path) {
-    struct stat s;
-    return ends_in_json(path, strlen(path)) || (stat(path, &s) == 0 && S_ISDIR(s.st_mode));
-}
-
 /* Opens folder/name (folder of n bytes); absent and not needed: *out is NULL. */
 static cera_status open_in(const char *folder, size_t n, const char *name, bool needed, cera_file **out, cera_error *e) {
     cera_buffer path = {0};
@@ -379,6 +373,15 @@ static cera_status open_in(const char *folder, size_t n, const char *name, bool 
     if (status != CERA_OK) *out = NULL;
     cera_buffer_deinit(&path);
     return needed ? status : CERA_OK;
+}
+
+bool cera_vocab_path_is_json(const char *path) {
+    cera_file *file = NULL;
+    size_t n = strlen(path);
+    if (ends_in_json(path, n)) return true;
+    open_in(path, n, "tokenizer.json", false, &file, NULL);
+    cera_file_close(file);
+    return file != NULL;
 }
 
 cera_status cera_vocab_from_folder(const char *path, cera_vocab **out, cera_error *e) {

@@ -54,7 +54,7 @@ void cera_vocab_destroy(cera_vocab *v);
 cera_status cera_vocab_from_tokenizer_json(const char *text, size_t n, const char *config, size_t config_size, cera_vocab **out,
                                            cera_error *e);
 /* The same from a folder with a tokenizer.json and perhaps a tokenizer_config.json, or from the .json file itself. */
-/* Whether path is one of those, not a GGUF. */
+/* Whether path is one of those: a name that ends in .json, or a folder with a tokenizer.json. */
 bool cera_vocab_path_is_json(const char *path);
 cera_status cera_vocab_from_folder(const char *path, cera_vocab **out, cera_error *e);
 
