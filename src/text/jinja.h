@@ -38,8 +38,8 @@ typedef bool (*cera_jinja_trust)(void *ctx, cera_text_view top, cera_text_view k
 typedef struct cera_jinja_options {
     int64_t max_steps;    /* 0: 20,000,000 */
     size_t max_bytes;     /* output and every single string; 0: 64 MiB */
-    size_t max_memory;    /* values of one render; 0: 256 MiB */
-    int max_ms;           /* 0: 500 ms */
+    size_t max_memory;    /* values of one render; 0: 128 MiB */
+    int max_ms;           /* 0: 400 ms */
     const struct tm *now; /* what strftime_now sees; NULL: local time */
     cera_jinja_trust trust;
     void *trust_ctx;

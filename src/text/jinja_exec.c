@@ -288,7 +288,7 @@ void cera_jinja_text_deinit(cera_jinja_text *t) {
 }
 
 static void set_budgets(cera_jrender *r, const cera_jinja_options *o) {
-    enum { DEFAULT_STEPS = 20000000, DEFAULT_MS = 500 };
+    enum { DEFAULT_STEPS = 20000000, DEFAULT_MS = 400 };
     int ms = o && o->max_ms > 0 ? o->max_ms : DEFAULT_MS;
     r->steps_left = o && o->max_steps > 0 ? o->max_steps : DEFAULT_STEPS;
     r->max_bytes = o && o->max_bytes ? o->max_bytes : (size_t)64 << 20;
@@ -320,7 +320,7 @@ cera_status cera_jinja_render(const cera_jinja *t, const cera_json *context, con
         return cera_fail(e, CERA_ERR_ARGUMENT, "template: the context must be a JSON object");
     cera_jrender r = {.t = t, .options = options, .e = e, .line = 1};
     set_budgets(&r, options);
-    CERA_TRY(cera_arena_create(options && options->max_memory ? options->max_memory : (size_t)256 << 20, &r.mem.arena, e));
+    CERA_TRY(cera_arena_create(options && options->max_memory ? options->max_memory : (size_t)128 << 20, &r.mem.arena, e));
     cera_status status = render(&r, context) ? take_result(r.out, out, e) : r.status;
     cera_arena_destroy(r.mem.arena);
     return status;

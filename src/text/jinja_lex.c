@@ -180,7 +180,7 @@ static bool lex_raw(lexer *l) {
         advance(l, end);
         return true;
     }
-    return fail(l, "Missing end of raw directive");
+    return l->at >= l->n || fail(l, "Missing end of raw directive");
 }
 
 static bool lex_comment(lexer *l) {
@@ -190,7 +190,7 @@ static bool lex_comment(lexer *l) {
         advance(l, end);
         return true;
     }
-    return fail(l, "Missing end of comment tag");
+    return l->at >= l->n || fail(l, "Missing end of comment tag"); /* jinja2 lets {# be the last thing of all */
 }
 
 static int hex_value(char c) {

@@ -38,7 +38,7 @@ bool cera_jinja_charge(cera_jrender *r, uint64_t steps) {
     if (steps >= (uint64_t)r->steps_left) return cera_jinja_limit(r, "the render's steps are used up");
     r->steps_left -= (int64_t)steps;
     if (r->steps_left >= r->next_clock_check) return true;
-    enum { STEPS_BETWEEN_CHECKS = 20000 };
+    enum { STEPS_BETWEEN_CHECKS = 2000 };
     r->next_clock_check = r->steps_left - STEPS_BETWEEN_CHECKS;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

