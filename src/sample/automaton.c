@@ -3,6 +3,7 @@
  * Does not own: expressions (automaton_expr.c, automaton_derive.c). */
 #include "sample/automaton_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
 
@@ -22,7 +23,8 @@ bool cera_automaton_grow(cera_automaton *a, void **array, uint32_t n, uint32_t m
     size_t added = (size_t)(want - *capacity) * size;
     if (want > UINT32_MAX / 2 || a->bytes + added > a->max_bytes)
         return cera_automaton_fail(a, CERA_ERR_LIMIT, "the automaton grows beyond its memory limit"), false;
-    void *p = cera_alloc_grow(*array, n, (size_t)want, size);
+    void *p = realloc(*array, (size_t)want *
+                                  size); /* large arrays move by page tables, not by copying: a mask must not wait for that */
     if (!p) return cera_automaton_fail(a, CERA_ERR_MEMORY, "out of memory"), false;
     a->bytes += added;
     *array = p;
@@ -41,20 +43,20 @@ cera_status cera_automaton_init(cera_automaton *a, cera_escapes escapes, size_t 
 }
 
 void cera_automaton_deinit(cera_automaton *a) {
-    cera_free(a->nodes);
-    cera_free(a->buckets);
-    cera_free(a->lists);
-    cera_free(a->text);
-    cera_free(a->cranges);
-    cera_free(a->cnodes);
-    cera_free(a->parts);
-    cera_free(a->states);
-    cera_free(a->rows);
-    cera_free(a->edges);
-    cera_free(a->cells);
+    free(a->nodes);
+    free(a->buckets);
+    free(a->lists);
+    free(a->text);
+    free(a->cranges);
+    free(a->cnodes);
+    free(a->parts);
+    free(a->states);
+    free(a->rows);
+    free(a->edges);
+    free(a->cells);
     cera_free(a->cell_buckets);
-    cera_free(a->rule_state);
-    cera_free(a->tmp);
+    free(a->rule_state);
+    free(a->tmp);
     *a = (cera_automaton){0};
 }
 
@@ -124,7 +126,7 @@ uint32_t cera_automaton_state(cera_automaton *a, cera_expr x) {
     uint64_t bounds[4] = {0};
     cera_expr_bounds(a, x, bounds);
     bounds[0] &= ~1ull;
-    cera_pstate s = {.expr = x, .part = partition(a, bounds), .edge = a->n_edges, .run = {-2, -2, -2}};
+    cera_pstate s = {.expr = x, .part = partition(a, bounds), .edge = a->n_edges, .run = {-2, -2, -2, -2, -2, -2}};
     find_edges(a, x);
     s.n_edges = a->n_edges - s.edge;
     if (a->failed) return 0;
@@ -151,7 +153,7 @@ uint32_t cera_automaton_fill(cera_automaton *a, uint32_t state, uint32_t cls) {
 }
 
 static bool rehash_cells(cera_automaton *a) {
-    uint32_t n = a->n_cell_buckets ? a->n_cell_buckets * 2 : 256;
+    uint32_t n = a->n_cell_buckets ? a->n_cell_buckets * 2 : 4096;
     uint32_t *b = cera_alloc(n, sizeof *b);
     if (!b) return cera_automaton_fail(a, CERA_ERR_MEMORY, "out of memory"), false;
     for (uint32_t i = 1; i < a->n_cells; i++) {
@@ -177,10 +179,11 @@ uint32_t cera_automaton_cell(cera_automaton *a, uint32_t state, uint32_t parent)
 }
 
 static uint32_t start_of(cera_automaton *a, uint32_t rule) {
-    if (rule >= a->cap_rules || !a->rule_state) {
-        if (!cera_automaton_grow(a, (void **)&a->rule_state, a->cap_rules, rule + 1 - a->cap_rules, &a->cap_rules,
-                                 sizeof *a->rule_state))
+    if (rule >= a->cap_rules) {
+        uint32_t before = a->cap_rules;
+        if (!cera_automaton_grow(a, (void **)&a->rule_state, before, rule + 1 - before, &a->cap_rules, sizeof *a->rule_state))
             return 0;
+        memset(a->rule_state + before, 0, (a->cap_rules - before) * sizeof *a->rule_state);
     }
     if (!a->rule_state[rule]) {
         uint32_t s = cera_automaton_state(a, a->rule_body(a->owner, rule));

@@ -271,15 +271,26 @@ static bool class_copy(cera_class *to, const cera_class *from, uint32_t lo, uint
 }
 
 /* Tokens are sorted into slices by their characters, so that a state that allows all of a slice takes its bitmap whole:
- * lower-case letters; letters, digits, _ and -; everything that JSON strings hold unescaped but C1 controls and line
- * separators. */
+ * lower-case letters; letters, digits, _ and -; those and the blank; those and everything above ASCII but space characters;
+ * both; and all that JSON strings hold unescaped, but C1 controls and line separators. A token belongs to the first that holds
+ * it. */
+#define WORD \
+    {'-', '-'}, {'0', '9'}, {'A', 'Z'}, {'_', '_'}, { 'a', 'z' }
+#define ABOVE                                                                                                 \
+    {0xA1, 0x167F}, {0x1681, 0x1FFF}, {0x200B, 0x2027}, {0x202A, 0x202E}, {0x2030, 0x205E}, {0x2060, 0x2FFF}, \
+        {0x3001, 0xD7FF}, {0xE000, 0xFEFE}, {                                                                 \
+        0xFF00, MAX_CODE                                                                                      \
+    }
 const uint32_t (*cera_slice_ranges(int slice, uint32_t *n))[2] {
     static const uint32_t lower[][2] = {{'a', 'z'}};
-    static const uint32_t word[][2] = {{'-', '-'}, {'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+    static const uint32_t word[][2] = {WORD}, words[][2] = {{' ', ' '}, WORD};
+    static const uint32_t text[][2] = {WORD, ABOVE}, texts[][2] = {{' ', ' '}, WORD, ABOVE};
     static const uint32_t plain[][2] = {{0x20, 0x21},   {0x23, 0x5B},     {0x5D, 0x7E},
                                         {0xA0, 0x2027}, {0x202A, 0xD7FF}, {0xE000, MAX_CODE}};
-    *n = slice == 0 ? 1 : slice == 1 ? 5 : 6;
-    return slice == 0 ? lower : slice == 1 ? word : plain;
+    static const uint32_t(*const all[CERA_N_SLICES])[2] = {lower, word, words, text, texts, plain};
+    static const uint32_t sizes[CERA_N_SLICES] = {1, 5, 6, 14, 15, 6};
+    *n = sizes[slice];
+    return all[slice];
 }
 
 static void class_attributes(cera_automaton *a, uint32_t node, const cera_class *c, bool any) {
@@ -296,6 +307,24 @@ static void class_attributes(cera_automaton *a, uint32_t node, const cera_class 
         for (uint32_t i = 0; i < n && all; i++) all = cover(c, r[i][0], r[i][1]) == 2;
         if (all) out->slices |= (uint8_t)(1 << s);
     }
+}
+
+/* A slice's characters as UTF-8; 0 when the automaton failed. */
+uint32_t cera_slice_node(cera_automaton *a, int slice) {
+    cera_class c = {0};
+    uint32_t n, count = 0;
+    cera_crange ranges[256];
+    if (a->slice_nodes[slice]) return a->slice_nodes[slice];
+    const uint32_t(*r)[2] = cera_slice_ranges(slice, &n);
+    for (uint32_t i = 0; i < n; i++) cera_class_add(&c, r[i][0], r[i][1]);
+    builder b = {.a = a, .c = &c};
+    if (c.failed)
+        cera_automaton_fail(a, CERA_ERR_MEMORY, "out of memory");
+    else
+        add_raw(&b, ranges, &count);
+    uint32_t node = node_of(a, ranges, count);
+    cera_class_deinit(&c);
+    return node == DEAD ? 0 : (a->slice_nodes[slice] = node);
 }
 
 static bool class_is_any(const cera_class *c) {

@@ -2,6 +2,7 @@
  * any text at all (a search over derivatives that stops at the first text). Does not own: constructors, states. */
 #include "sample/automaton_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "base/utf8.h"
 
@@ -213,8 +214,8 @@ bool cera_expr_live(cera_automaton *a, cera_expr x) {
         for (uint32_t i = 0; i < s.n; i++) a->nodes[s.stack[i].x].flags |= CERA_X_LIVE;
     else if (!a->failed)
         for (uint32_t i = 0; i < s.n_seen; i++) a->nodes[s.seen[i]].flags |= CERA_X_DEAD;
-    cera_free(s.stack);
-    cera_free(s.seen);
+    free(s.stack);
+    free(s.seen);
     return s.found;
 }
 

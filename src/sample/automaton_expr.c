@@ -30,18 +30,25 @@ static bool node_same(const cera_automaton *a, const cera_node *x, const cera_no
     return !memcmp(a->lists + x->a, a->lists + y->a, x->b * sizeof *a->lists);
 }
 
-static bool rehash(cera_automaton *a) {
-    uint32_t n = a->n_buckets ? a->n_buckets * 2 : 1024;
-    uint32_t *b = cera_alloc(n, sizeof *b);
-    if (!b) return cera_automaton_fail(a, CERA_ERR_MEMORY, "out of memory"), false;
-    for (uint32_t i = 0; i < a->n_nodes; i++) {
-        uint32_t at = (uint32_t)node_hash(a, &a->nodes[i]) & (n - 1);
-        a->nodes[i].next = b[at];
-        b[at] = i + 1;
+/* Linear hashing (Litwin 1980): the table grows by one bucket a node, so that no insertion waits for all others. */
+static uint32_t bucket_of(const cera_automaton *a, uint32_t hash) {
+    uint32_t level = 1u << (31 - __builtin_clz(a->n_buckets)), at = hash & (2 * level - 1);
+    return at < a->n_buckets ? at : hash & (level - 1);
+}
+
+static bool add_bucket(cera_automaton *a) {
+    if (!cera_automaton_grow(a, (void **)&a->buckets, a->n_buckets, 1, &a->cap_buckets, sizeof *a->buckets)) return false;
+    uint32_t added = a->n_buckets++;
+    a->buckets[added] = 0;
+    if (added == 0) return true;
+    uint32_t from = added & ~(1u << (31 - __builtin_clz(added))), i = a->buckets[from];
+    a->buckets[from] = 0;
+    while (i) {
+        uint32_t next = a->nodes[i - 1].next, at = bucket_of(a, a->nodes[i - 1].hash);
+        a->nodes[i - 1].next = a->buckets[at];
+        a->buckets[at] = i;
+        i = next;
     }
-    cera_free(a->buckets);
-    a->buckets = b;
-    a->n_buckets = n;
     return true;
 }
 
@@ -136,10 +143,12 @@ static void attributes(cera_automaton *a, cera_node *k) {
 
 cera_expr cera_expr_node(cera_automaton *a, cera_node key) {
     if (a->failed) return CERA_EXPR_EMPTY;
-    if (a->n_nodes >= a->n_buckets && !rehash(a)) return CERA_EXPR_EMPTY;
-    uint32_t at = (uint32_t)node_hash(a, &key) & (a->n_buckets - 1);
+    if (a->n_nodes >= a->n_buckets && !add_bucket(a)) return CERA_EXPR_EMPTY;
+    uint64_t h = node_hash(a, &key);
+    key.hash = (uint32_t)(h ^ h >> 32);
+    uint32_t at = bucket_of(a, key.hash);
     for (uint32_t i = a->buckets[at]; i; i = a->nodes[i - 1].next)
-        if (node_same(a, &a->nodes[i - 1], &key)) return i - 1;
+        if (a->nodes[i - 1].hash == key.hash && node_same(a, &a->nodes[i - 1], &key)) return i - 1;
     if (!cera_automaton_grow(a, (void **)&a->nodes, a->n_nodes, 1, &a->cap_nodes, sizeof *a->nodes)) return CERA_EXPR_EMPTY;
     attributes(a, &key);
     key.next = a->buckets[at];

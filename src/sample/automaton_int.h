@@ -56,16 +56,16 @@ enum {
 };
 
 /* Counters above this are all alike to a mask: no token is that long. */
-enum { CERA_CLAMP = 300, CERA_MAX_HEIGHT = 2000, CERA_MAX_WIDTH = 4000, CERA_N_SLICES = 3 };
+enum { CERA_CLAMP = 300, CERA_MAX_HEIGHT = 2000, CERA_MAX_WIDTH = 4000, CERA_N_SLICES = 6 };
 
 typedef struct cera_node {
     uint8_t kind, flags;
     uint16_t height;
     uint32_t a, b, n, m;
-    uint32_t card;  /* upper bound of the number of texts, saturating */
-    uint32_t state; /* 1 + state, 0: none yet */
-    uint32_t mark;  /* last search that saw it */
-    uint32_t next;  /* hash chain */
+    uint32_t card;       /* upper bound of the number of texts, saturating */
+    uint32_t state;      /* 1 + state, 0: none yet */
+    uint32_t mark;       /* last search that saw it */
+    uint32_t hash, next; /* hash chain */
 } cera_node;
 
 /* Character automaton: what one character looks like in bytes. Target 0 is "whole". */
@@ -140,7 +140,7 @@ struct cera_automaton {
     cera_node *nodes;
     uint32_t n_nodes, cap_nodes;
     uint32_t *buckets;
-    uint32_t n_buckets;
+    uint32_t n_buckets, cap_buckets;
     uint32_t *lists;
     uint32_t n_lists, cap_lists;
     char *text;
@@ -171,7 +171,8 @@ struct cera_automaton {
     void *owner;
     uint32_t search; /* number of the last liveness search; searching: one runs now */
     bool searching, undecided;
-    cera_expr any_char_cache; /* every character; 0: not built */
+    uint32_t slice_nodes[CERA_N_SLICES]; /* 0: not built */
+    cera_expr any_char_cache;            /* every character; 0: not built */
     size_t bytes, max_bytes;
     uint64_t work, max_work; /* derivatives taken since the caller set work to 0, and how many it allows (0: any number) */
     cera_status failed;      /* sticky: memory or a limit; constructors then give EMPTY */
@@ -181,7 +182,8 @@ struct cera_automaton {
 cera_status cera_automaton_init(cera_automaton *a, cera_escapes escapes, size_t max_bytes);
 void cera_automaton_deinit(cera_automaton *a);
 void cera_automaton_fail(cera_automaton *a, cera_status s, const char *reason);
-/* Makes room for one more element (n of capacity) of size bytes; false when the automaton failed. */
+/* Memory from here is released with free, not cera_free: large arrays must move by page tables (realloc), for a mask may not
+ * wait for a copy. Makes room for one more element (n of capacity) of size bytes; false when the automaton failed. */
 bool cera_automaton_grow(cera_automaton *a, void **array, uint32_t n, uint32_t more, uint32_t *capacity, size_t size);
 
 /* automaton_expr.c: constructors; all simplify and share. */
@@ -219,6 +221,8 @@ cera_expr cera_expr_byte_range(cera_automaton *a, uint8_t lo, uint8_t hi);
 cera_expr cera_expr_escape_of(cera_automaton *a, uint32_t code); /* what may follow a backslash to mean this character */
 /* The characters of slice i; ascending ranges. */
 const uint32_t (*cera_slice_ranges(int slice, uint32_t *n))[2];
+
+uint32_t cera_slice_node(cera_automaton *a, int slice); /* of the character automaton */
 
 /* automaton_mult.c */
 cera_expr cera_expr_multiple(cera_automaton *a, uint32_t divisor, uint32_t scale);

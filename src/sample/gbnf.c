@@ -3,6 +3,7 @@
  * Does not own: the syntax (gbnf_parse.c). */
 #include "sample/gbnf_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_INLINE_HEIGHT = 100, MAX_WORK = 50000000 };
@@ -190,11 +191,11 @@ cera_status cera_gbnf_compile(cera_automaton *a, const char *text, size_t n, cer
     }
     cera_status status = p->status;
     if (!status && a->failed) status = cera_fail(e, a->failed, "grammar: %s", a->reason);
-    cera_free(s.refs);
+    free(s.refs);
     cera_free(s.users);
     cera_free(s.queue);
-    cera_free(p->items);
-    cera_free(p->rules);
+    free(p->items);
+    free(p->rules);
     cera_free(p);
     if (status) cera_gbnf_deinit(out);
     return status;

@@ -2,6 +2,7 @@
  * Does not own: the meaning of rules (gbnf.c). */
 #include "sample/gbnf_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
 #include "base/utf8.h"
@@ -119,7 +120,7 @@ static uint32_t parse_string(cera_gbnf_parser *p) {
     if (ok(p) && p->at >= p->n) fail(p, "a string is not closed");
     p->at++;
     cera_expr x = ok(p) ? cera_expr_raw(p->a, bytes, n) : CERA_EXPR_EMPTY;
-    cera_free(bytes);
+    free(bytes);
     return ok(p) ? add(p, (cera_gbnf_item){.kind = CERA_G_EXPR, .value = x}) : 0;
 }
 

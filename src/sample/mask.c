@@ -4,98 +4,10 @@
  * whole masks are kept by position. Does not own: the automaton, the tries. */
 #include "sample/mask_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "base/arena.h"
 #include "base/hash.h"
-
-enum { RUN_ALL = 32767, RUN_UNKNOWN = -2 };
-
-typedef struct run {
-    int32_t n;
-    bool exact;
-} run; /* every text of up to n characters of the slice leads on; exact: and no longer one */
-
-/* Whether x accepts every character of the slice, by itself. */
-static bool takes_any(const cera_automaton *a, cera_expr x, int slice) {
-    const cera_node *n = &a->nodes[x];
-    if (n->kind == CERA_K_CHAR) return a->cnodes[n->a].slices >> slice & 1;
-    for (uint32_t i = 0; n->kind == CERA_K_OR && i < n->b; i++)
-        if (takes_any(a, a->lists[n->a + i], slice)) return true;
-    return false;
-}
-
-static run loop_run(const cera_automaton *a, cera_expr loop, cera_expr rest, int slice) {
-    const cera_node *r = &a->nodes[loop];
-    if (r->kind != CERA_K_REP || !takes_any(a, r->a, slice)) return (run){0, false};
-    if (r->m >= RUN_ALL) return (run){RUN_ALL, true};
-    const cera_node *y = &a->nodes[rest];
-    bool stops = y->kind == CERA_K_LIT && a->text[y->a] == '"'; /* no slice has a quote */
-    if (y->kind == CERA_K_CAT) stops = a->nodes[y->a].kind == CERA_K_LIT && a->text[a->nodes[y->a].a] == '"';
-    return (run){(int32_t)r->m, stops && a->nodes[r->a].kind == CERA_K_CHAR};
-}
-
-/* An infinite or long loop less finitely many texts: none of them can be all that is left before the loop's last character. */
-static run difference_run(const cera_automaton *a, const cera_node *n, cera_expr rest, int slice) {
-    run best = {0, false};
-    uint32_t positive = 0, removed = 0;
-    for (uint32_t i = 0; i < n->b; i++) {
-        cera_expr child = a->lists[n->a + i];
-        const cera_node *c = &a->nodes[child];
-        if (c->kind == CERA_K_NOT) {
-            if (a->nodes[c->a].card == UINT32_MAX) return (run){0, false};
-            removed += a->nodes[c->a].card;
-        } else if (positive++)
-            return (run){0, false};
-        else
-            best = loop_run(a, child, rest, slice);
-    }
-    if (best.n == RUN_ALL || best.n == 0) return best;
-    return (run){removed < 20 ? best.n - 1 : 0, false}; /* the smallest slice has 26 characters */
-}
-
-static run shape_run(const cera_automaton *a, cera_expr x, cera_expr rest, int slice) {
-    const cera_node *n = &a->nodes[x];
-    if (n->kind == CERA_K_CAT && rest == CERA_EXPR_EPS) {
-        if (a->nodes[n->a].kind != CERA_K_CHAR || !takes_any(a, n->a, slice)) return shape_run(a, n->a, n->b, slice);
-        run r = shape_run(a, n->b, CERA_EXPR_EPS, slice); /* one character, then the rest */
-        return (run){r.n == RUN_ALL ? RUN_ALL : r.n + 1, r.n == RUN_ALL};
-    }
-    if (n->kind == CERA_K_REP) return loop_run(a, x, rest, slice);
-    if (n->kind == CERA_K_AND) return difference_run(a, n, rest, slice);
-    if (n->kind != CERA_K_OR) return (run){0, false};
-    run best = {0, true};
-    for (uint32_t i = 0; i < n->b; i++) {
-        run r = shape_run(a, a->lists[n->a + i], rest, slice);
-        if (r.n > best.n) best.n = r.n;
-        best.exact = best.exact && r.exact;
-    }
-    if (best.n == RUN_ALL) best.exact = true;
-    return best;
-}
-
-/* Whether no character of the slice can begin here. */
-static bool shuns(cera_automaton *a, uint32_t state, int slice) {
-    static const uint8_t lead[3][8] = {{'a', 'z'}, {'-', '-', '0', '9', 'A', 'Z', 'a', 'z'}, {0x20, 0xF4}}; /* and '_' below */
-    for (int i = 0; i < 8 && lead[slice][i]; i += 2)
-        for (int b = lead[slice][i]; b <= lead[slice][i + 1]; b++) {
-            if (b == '"' || b == '\\' || (b >= 0x7F && b < 0xC2)) continue;
-            if (cera_automaton_next(a, state, (uint8_t)b)) return false;
-        }
-    return slice != 1 || !cera_automaton_next(a, state, '_');
-}
-
-static run state_run(cera_automaton *a, uint32_t state, int slice) {
-    const cera_pstate *s = &a->states[state];
-    if (s->run[slice] == RUN_UNKNOWN) {
-        run r = shape_run(a, s->expr, CERA_EXPR_EPS, slice);
-        if (r.n == 0 && !r.exact) r.exact = shuns(a, state, slice);
-        cera_pstate *w = &a->states[state];
-        w->run[slice] = (int16_t)r.n;
-        w->run_exact |= (uint8_t)(r.exact << slice);
-    }
-    s = &a->states[state];
-    return (run){s->run[slice], s->run_exact >> slice & 1};
-}
 
 /* The state a mask starts from: counters that no token can use up are cut short, which lets positions share masks. */
 static uint32_t clamped(cera_automaton *a, uint32_t state, const cera_grammar_tokens *t) {
@@ -117,11 +29,13 @@ static bool prepare(cera_masker *m, cera_automaton *a, const cera_configs *at, c
     return !a->failed;
 }
 
-static void slices(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, uint32_t *bits) {
+/* Takes the runs of the slices into bits; what they leave open is the set of tries to walk (bit i: tries[i]). */
+static uint32_t take_slices(const cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, uint32_t *bits) {
+    uint32_t open = 1u << CERA_TRIE_SLICES;
     for (int slice = 0; slice < CERA_TRIE_SLICES && !a->failed; slice++) {
-        run best = {0, true};
+        cera_run best = {0, true};
         for (uint32_t i = 0; i < m->start.n; i++) {
-            run r = state_run(a, m->start.at[i].state, slice);
+            cera_run r = cera_mask_run(a, m->start.at[i].state, slice);
             if (r.n > best.n) best.n = r.n;
             best.exact = best.exact && r.exact;
         }
@@ -130,8 +44,43 @@ static void slices(cera_masker *m, cera_automaton *a, const cera_grammar_tokens 
             const uint32_t *run_bits = t->runs[slice] + (size_t)n * t->n_words;
             for (uint32_t w = 0; w < t->n_words; w++) bits[w] |= run_bits[w];
         }
-        if (!best.exact && n < CERA_TRIE_RUN) cera_mask_walk(m, a, t, &t->tries[slice], bits);
+        if (!best.exact && n < CERA_TRIE_RUN) open |= 1u << slice;
     }
+    return open;
+}
+
+/* The record of the one state that all configurations share; made when it is not there. NULL: no memory for it. */
+static const cera_lexeme *lexeme_of(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, uint32_t state) {
+    cera_lexeme *x = &m->lexemes[cera_hash_mix(state, t->number) % CERA_MASK_LEXEMES];
+    if (x->tokens == t->number && x->state == state) return x;
+    x->tokens = 0;
+    x->n_exits = 0;
+    if (x->n_words != t->n_words) {
+        cera_free(x->bits);
+        x->bits = cera_alloc(t->n_words, sizeof *x->bits);
+        x->n_words = x->bits ? t->n_words : 0;
+        if (!x->bits) return NULL;
+    }
+    memset(x->bits, 0, t->n_words * sizeof *x->bits);
+    uint32_t open = take_slices(m, a, t, x->bits);
+    for (int i = 0; i <= CERA_TRIE_SLICES; i++)
+        if (open >> i & 1) cera_mask_walk_lexeme(m, a, t, i, x);
+    x->state = state;
+    if (!a->failed) x->tokens = t->number;
+    return x;
+}
+
+static void by_bytes(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, uint32_t *bits) {
+    const cera_lexeme *x = m->frames[0].state ? lexeme_of(m, a, t, m->frames[0].state) : NULL;
+    if (x) {
+        memcpy(bits, x->bits, t->n_words * sizeof *bits);
+        cera_mask_walk_exits(m, a, t, x, bits);
+        return;
+    }
+    memset(bits, 0, t->n_words * sizeof *bits);
+    uint32_t open = take_slices(m, a, t, bits);
+    for (int i = 0; i <= CERA_TRIE_SLICES; i++)
+        if (open >> i & 1) cera_mask_walk(m, a, t, &t->tries[i], bits);
 }
 
 /* Token literals of the grammar. */
@@ -184,10 +133,8 @@ bool cera_mask_compute(cera_masker *m, cera_automaton *a, const cera_configs *at
         return true;
     }
     m->misses++;
-    memset(bits, 0, t->n_words * sizeof *bits);
     if (!cera_mask_begin(m, a, t->max_size)) return false;
-    slices(m, a, t, bits);
-    cera_mask_walk(m, a, t, &t->tries[CERA_TRIE_SLICES], bits);
+    by_bytes(m, a, t, bits);
     literal_tokens(m, a, t, bits);
     for (uint32_t w = 0; m->start.complete && w < t->n_words; w++) bits[w] |= t->eog[w];
     if (a->failed) return false;
@@ -197,11 +144,12 @@ bool cera_mask_compute(cera_masker *m, cera_automaton *a, const cera_configs *at
 
 void cera_masker_deinit(cera_masker *m) {
     for (int i = 0; i < CERA_MASK_CACHE; i++) cera_free(m->cache[i].bits);
-    cera_free(m->frames);
-    cera_free(m->pool);
-    cera_free(m->sets);
-    cera_free(m->rows);
-    cera_free(m->crossings);
+    for (int i = 0; i < CERA_MASK_LEXEMES; i++) cera_free(m->lexemes[i].bits), free(m->lexemes[i].exits);
+    free(m->frames);
+    free(m->pool);
+    free(m->sets);
+    free(m->rows);
+    free(m->crossings);
     cera_configs_deinit(&m->start);
     cera_configs_deinit(&m->step);
 }

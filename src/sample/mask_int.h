@@ -32,6 +32,20 @@ typedef struct cera_crossing {
     cera_place to;
 } cera_crossing; /* entering `state`, where a rule is called or ends */
 
+/* What a lexeme's state says of the tokens whatever the stack: those that end inside of the lexeme, and the trie's nodes at
+ * which it is left, whose tokens, and those below, depend on the stack. */
+typedef struct cera_exit {
+    uint32_t node, state;
+    uint8_t trie;
+} cera_exit;
+enum { CERA_MASK_LEXEMES = 64 };
+typedef struct cera_lexeme {
+    uint64_t tokens; /* number of the vocabulary's index; 0: empty */
+    uint32_t state, n_exits, cap_exits, n_words;
+    uint32_t *bits;
+    cera_exit *exits;
+} cera_lexeme;
+
 typedef struct cera_masker { /* scratch and caches of one grammar */
     cera_mask_entry cache[CERA_MASK_CACHE];
     cera_place *frames;
@@ -45,12 +59,25 @@ typedef struct cera_masker { /* scratch and caches of one grammar */
     cera_crossing *crossings;
     uint32_t n_crossings, cap_crossings;
     uint32_t set_buckets[4096], crossing_buckets[4096];
+    cera_lexeme lexemes[CERA_MASK_LEXEMES];
     cera_configs start, step;
     uint64_t hits, misses;
 } cera_masker;
 
+/* mask_run.c: every text of up to n characters of the slice leads on from the state; exact: and no longer one does. */
+enum { CERA_RUN_ALL = 32767 };
+typedef struct cera_run {
+    int32_t n;
+    bool exact;
+} cera_run;
+cera_run cera_mask_run(cera_automaton *a, uint32_t state, int slice);
+
 /* mask_walk.c */
 bool cera_mask_begin(cera_masker *m, cera_automaton *a, uint32_t max_depth); /* frames[0] is m->start's place */
+/* As below, but notes in x where the lexeme is left, and goes no further there. */
+void cera_mask_walk_lexeme(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, int trie, cera_lexeme *x);
+void cera_mask_walk_exits(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, const cera_lexeme *x,
+                          uint32_t *bits);
 void cera_mask_walk(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, const cera_trie *trie, uint32_t *bits);
 
 /* Sets the bits of the tokens that may follow (end-of-generation ones when the text is complete); false: the automaton failed.

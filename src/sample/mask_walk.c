@@ -3,6 +3,7 @@
  * not own: which tries are walked (mask.c). */
 #include "sample/mask_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "base/arena.h"
 #include "base/hash.h"
@@ -12,7 +13,7 @@ enum { BUCKETS = 4096, MAX_SETS = 20000, MAX_CROSSINGS = 100000 };
 static bool grow(cera_automaton *a, void **array, uint32_t n, uint32_t more, uint32_t *capacity, size_t size) {
     if (n + more <= *capacity) return true;
     uint32_t want = *capacity * 2 > n + more ? *capacity * 2 : n + more + 64;
-    void *p = cera_alloc_grow(*array, n, want, size);
+    void *p = realloc(*array, (size_t)want * size); /* moves by page tables when large */
     if (!p) return cera_automaton_fail(a, CERA_ERR_MEMORY, "out of memory"), false;
     *array = p;
     *capacity = want;
@@ -107,11 +108,11 @@ static void set_bits(uint32_t *bits, const int32_t *ids, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) bits[ids[i] >> 5] |= 1u << (ids[i] & 31);
 }
 
-void cera_mask_walk(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, const cera_trie *trie, uint32_t *bits) {
-    const cera_trie_node *nodes = trie->nodes;
+/* Nodes first .. last - 1, whose parents' places are in m->frames. */
+static void walk(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, const cera_trie_node *nodes, uint32_t first,
+                 uint32_t last, uint32_t *bits) {
     cera_place *frames = m->frames;
-    if (is_dead(frames[0])) return;
-    for (uint32_t i = 0; i < trie->n && !a->failed;) {
+    for (uint32_t i = first; i < last && !a->failed;) {
         const cera_trie_node *node = &nodes[i];
         cera_place from = frames[node->depth - 1], to = CERA_PLACE_DEAD;
         if (from.state) {
@@ -126,5 +127,43 @@ void cera_mask_walk(cera_masker *m, cera_automaton *a, const cera_grammar_tokens
         if (node->n_tokens) set_bits(bits, t->ids + node->first_token, node->n_tokens);
         frames[node->depth] = to;
         i = to.state || m->sets[to.set].n ? i + 1 : node->skip;
+    }
+}
+
+void cera_mask_walk(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, const cera_trie *trie, uint32_t *bits) {
+    if (!is_dead(m->frames[0])) walk(m, a, t, trie->nodes, 0, trie->n, bits);
+}
+
+void cera_mask_walk_lexeme(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, int trie, cera_lexeme *x) {
+    const cera_trie_node *nodes = t->tries[trie].nodes;
+    cera_place *frames = m->frames;
+    for (uint32_t i = 0; i < t->tries[trie].n && !a->failed;) {
+        const cera_trie_node *node = &nodes[i];
+        uint32_t s = cera_automaton_next(a, frames[node->depth - 1].state, node->byte);
+        bool boundary = s && (a->states[s].flags & CERA_S_BOUNDARY);
+        if (boundary && grow(a, (void **)&x->exits, x->n_exits, 1, &x->cap_exits, sizeof *x->exits))
+            x->exits[x->n_exits++] = (cera_exit){i, s, (uint8_t)trie};
+        if (!s || boundary) {
+            i = node->skip;
+            continue;
+        }
+        if (node->n_tokens) set_bits(x->bits, t->ids + node->first_token, node->n_tokens);
+        frames[node->depth] = (cera_place){s, frames[0].set};
+        i++;
+    }
+}
+
+void cera_mask_walk_exits(cera_masker *m, cera_automaton *a, const cera_grammar_tokens *t, const cera_lexeme *x,
+                          uint32_t *bits) {
+    uint32_t last = 0;
+    cera_place to = CERA_PLACE_DEAD;
+    for (uint32_t i = 0; i < x->n_exits && !a->failed; i++) {
+        const cera_exit *exit = &x->exits[i];
+        const cera_trie_node *nodes = t->tries[exit->trie].nodes, *node = &nodes[exit->node];
+        if (exit->state != last) to = cross(m, a, exit->state, m->frames[0].set), last = exit->state;
+        if (is_dead(to)) continue;
+        if (node->n_tokens) set_bits(bits, t->ids + node->first_token, node->n_tokens);
+        m->frames[node->depth] = to;
+        if (to.state || m->sets[to.set].n) walk(m, a, t, nodes, exit->node + 1, node->skip, bits);
     }
 }

@@ -3,6 +3,7 @@
  * intersection with it. Does not own: classes and escapes (regex_class.c). */
 #include "sample/regex_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 100, MAX_ITEMS = 100000 };
@@ -277,7 +278,7 @@ cera_status cera_regex_compile(cera_automaton *a, const char *text, size_t n, bo
         if (!whole && anchors)
             *out = cera_expr_or2(a, *out, cera_expr_cat(a, all_chars(&p, 1), compile(&p, root, false, &end)));
     }
-    cera_free(p.items);
+    free(p.items);
     if (p.in.status) return p.in.status;
     if (!a->failed && !cera_expr_tame(a, *out))
         return cera_fail(e, CERA_ERR_LIMIT, "pattern: its counted repetitions are too ambiguous to follow");

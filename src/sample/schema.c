@@ -3,6 +3,7 @@
 #include "sample/schema_int.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
 
@@ -372,7 +373,7 @@ static void compile(cera_schema *s) {
     if (cera_schema_ok(s)) visit(s, &q, s->root_goal);
     for (uint32_t i = 0; i < q.n && cera_schema_ok(s); i++) explore(s, &q, q.at[i]);
     if (cera_schema_ok(s)) find_productive(s, &q);
-    cera_free(q.at);
+    free(q.at);
     s->here = NULL;
     if (s->status) return;
     if (s->a->undecided)
@@ -406,13 +407,13 @@ bool cera_schema_is_empty(const cera_schema *s) { return !s->goals[s->root_goal]
 void cera_schema_destroy(cera_schema *s) {
     if (!s) return;
     cera_arena_destroy(s->arena);
-    cera_free(s->lits);
-    cera_free(s->goals);
-    cera_free(s->shapes);
-    cera_free(s->macros);
-    cera_free(s->words);
-    cera_free(s->resources);
-    cera_free(s->anchors);
-    cera_free(s->bases);
+    free(s->lits);
+    free(s->goals);
+    free(s->shapes);
+    free(s->macros);
+    free(s->words);
+    free(s->resources);
+    free(s->anchors);
+    free(s->bases);
     cera_free(s);
 }

@@ -3,6 +3,7 @@
  * Does not own: their text (schema_write.c). */
 #include "sample/schema_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_PATTERNS = 6, MAX_EXISTS = 8, MAX_CONTAINS = 4, MAX_UNIVERSE = 4096 };
@@ -217,7 +218,7 @@ static void find_universe(cera_schema *s, cera_shape *shape) {
     for (uint32_t i = 0; g && i < u.n; i++) g[i] = cera_goal_const(s, u.at[i]);
     shape->universe = g;
     shape->n_universe = u.n;
-    cera_free(u.at);
+    free(u.at);
 }
 
 void cera_shape_array(cera_schema *s, const cera_arr *arr) {

@@ -3,6 +3,7 @@
  * Does not own: shapes (schema_shape.c). */
 #include "sample/schema_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
 
@@ -141,7 +142,7 @@ static cera_expr members(cera_schema *s, const cera_shape *o, const cera_macro *
         add_member(s, o, m, &list, r->head, UINT32_MAX, r->goal, r->exists);
     }
     cera_expr x = cat(s, text(s, "\""), cera_expr_or(s->a, list.at, list.n));
-    cera_free(list.at);
+    free(list.at);
     return x;
 }
 
@@ -271,7 +272,7 @@ static cera_expr write_array(cera_schema *s, const cera_macro *m) {
             counted_elements(s, &shape, m, &list);
     }
     cera_expr more = cera_expr_or(s->a, list.at, list.n);
-    cera_free(list.at);
+    free(list.at);
     return close_or(s, m, array_may_close(&shape, m), "]", more);
 }
 
@@ -312,6 +313,6 @@ cera_expr cera_schema_rule(void *owner, uint32_t rule) {
     if (nf->str != CERA_EXPR_EMPTY) add_option(s, &list, cat(s, text(s, "\""), cat(s, nf->str, text(s, "\""))));
     for (uint32_t i = 0; i < g.n_shapes; i++) add_option(s, &list, write_shape(s, g.first_shape + i));
     cera_expr x = cera_expr_or(s->a, list.at, list.n);
-    cera_free(list.at);
+    free(list.at);
     return x;
 }

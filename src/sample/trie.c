@@ -35,18 +35,21 @@ static bool in_slice(int slice, uint32_t code) {
     return false;
 }
 
-/* The smallest slice that holds every character, or CERA_TRIE_SLICES. */
+/* The first slice that holds every character, or CERA_TRIE_SLICES. */
 static void classify(entry *t) {
-    int slice = 0;
-    uint32_t chars = 0;
-    for (size_t i = 0; i < t->size && slice < CERA_TRIE_SLICES; chars++) {
+    uint32_t fits = (1u << CERA_TRIE_SLICES) - 1, chars = 0;
+    for (size_t i = 0; i < t->size && fits; chars++) {
         uint32_t code;
         int size = cera_utf8_decode(t->text + i, t->size - i, &code);
-        while (slice < CERA_TRIE_SLICES && (!size || !in_slice(slice, code))) slice++;
+        for (int slice = 0; slice < CERA_TRIE_SLICES; slice++)
+            if (!size || !in_slice(slice, code)) fits &= ~(1u << slice);
         i += (size_t)(size ? size : 1);
     }
-    t->slice = (uint8_t)(chars > CERA_TRIE_RUN ? CERA_TRIE_SLICES : slice);
-    t->run = (uint8_t)(chars > CERA_TRIE_RUN ? 0 : chars);
+    if (chars > CERA_TRIE_RUN) fits = 0;
+    t->slice = CERA_TRIE_SLICES;
+    for (int slice = CERA_TRIE_SLICES; slice-- > 0;)
+        if (fits >> slice & 1) t->slice = (uint8_t)slice;
+    t->run = (uint8_t)(fits ? chars : 0);
 }
 
 static uint32_t common(const entry *x, const entry *y) {
