@@ -181,7 +181,8 @@ typedef struct cera_tokenizer_options {
     size_t n_overrides;
 } cera_tokenizer_options;
 
-/* The tokenizer of a GGUF file; one that holds nothing but a vocabulary is enough. options may be NULL. */
+/* The tokenizer of a GGUF file (one that holds nothing but a vocabulary is enough), of a Hugging Face tokenizer.json, or of a
+ * folder with one. options may be NULL. */
 CERA_API cera_status cera_tokenizer_open(const char *path, const cera_tokenizer_options *options, cera_tokenizer **out,
                                          cera_error *e);
 /* The same from bytes, which may go when it returns. name is used in messages. */
@@ -419,7 +420,8 @@ CERA_API cera_status cera_model_file_tensor(const cera_model_file *file, size_t 
 /* Names of the architectures that can run, NULL after the last. */
 CERA_API const char *const *cera_architectures(void);
 
-/* ---- grammar: text of a stated form --------------------------------------------------------------------------------------- */
+/* ---- grammar: text of a stated form ---------------------------------------------------------------------------------------
+ */
 
 /* GBNF (llama.cpp's dialect), JSON Schema (drafts 7 and 2020-12) or a regular expression (ECMA-262 subset, matching anywhere),
  * compiled to an automaton over bytes. docs/structured-output.md lists what each accepts and refuses. */
@@ -431,18 +433,18 @@ typedef enum cera_grammar_kind { CERA_GRAMMAR_GBNF = 1, CERA_GRAMMAR_SCHEMA, CER
 
 typedef struct cera_grammar_options {
     size_t size;
-    bool any_order;                  /* schema: members of an object in any order; else as `properties` lists them, others last */
-    bool any_space;                  /* schema: any white space and any escapes that JSON allows; else the compact form that is generated */
+    bool any_order; /* schema: members of an object in any order; else as `properties` lists them, others last */
+    bool any_space; /* schema: any white space and any escapes that JSON allows; else the compact form that is generated */
     const cera_tokenizer *tokenizer; /* GBNF: looks up <text> token literals; may be NULL */
     uint64_t memory_bytes;           /* of the automaton, which grows as it is used; 0: 256 MiB */
 } cera_grammar_options;
 
 /* options may be NULL. What cannot be enforced is refused: CERA_ERR_UNSUPPORTED, CERA_ERR_FORMAT, CERA_ERR_LIMIT or
- * CERA_ERR_NOT_FOUND with the line (GBNF), byte (regex) or JSON pointer (schema) and the reason. A grammar may be shared by any number
- * of states and threads. */
-CERA_API cera_status cera_grammar_compile(cera_grammar_kind kind, const char *text, size_t size, const cera_grammar_options *options,
-                                          cera_grammar **out, cera_error *e);
-CERA_API void cera_grammar_close(cera_grammar *grammar);         /* states keep what they need */
+ * CERA_ERR_NOT_FOUND with the line (GBNF), byte (regex) or JSON pointer (schema) and the reason. A grammar may be shared by any
+ * number of states and threads. */
+CERA_API cera_status cera_grammar_compile(cera_grammar_kind kind, const char *text, size_t size,
+                                          const cera_grammar_options *options, cera_grammar **out, cera_error *e);
+CERA_API void cera_grammar_close(cera_grammar *grammar);          /* states keep what they need */
 CERA_API bool cera_grammar_is_empty(const cera_grammar *grammar); /* a schema that no value meets */
 
 /* Built once for a tokenizer (some 100 ms for 128k tokens), shared by all grammars and threads. Copies what it needs. */
@@ -456,36 +458,40 @@ typedef struct cera_grammar_trigger {
     size_t n_texts;
     const int32_t *token_ids; /* [n_token_ids] or behind one of these tokens */
     size_t n_token_ids;
-    bool includes_text;       /* the trigger's text is part of the constrained text */
-    bool rearm;               /* when the constrained text is complete, wait for the next trigger */
+    bool includes_text; /* the trigger's text is part of the constrained text */
+    bool rearm;         /* when the constrained text is complete, wait for the next trigger */
 } cera_grammar_trigger;
 
 /* trigger may be NULL: constrained from the start. */
-CERA_API cera_status cera_grammar_state_create(cera_grammar *grammar, const cera_grammar_trigger *trigger, cera_grammar_state **out,
-                                               cera_error *e);
+CERA_API cera_status cera_grammar_state_create(cera_grammar *grammar, const cera_grammar_trigger *trigger,
+                                               cera_grammar_state **out, cera_error *e);
 CERA_API void cera_grammar_state_destroy(cera_grammar_state *state);
 /* A copy, at the same place: a snapshot. And back: to must be of the same grammar and trigger. */
 CERA_API cera_status cera_grammar_state_clone(const cera_grammar_state *state, cera_grammar_state **out, cera_error *e);
 CERA_API cera_status cera_grammar_state_restore(cera_grammar_state *to, const cera_grammar_state *from, cera_error *e);
 CERA_API cera_status cera_grammar_state_reset(cera_grammar_state *state, cera_error *e);
 
-/* Moves on by bytes of text; *accepted (may be NULL) says how many fitted. When not all do, CERA_ERR_ARGUMENT and the state is as
- * before. CERA_ERR_LIMIT: the automaton reached its memory or ambiguity limit. */
-CERA_API cera_status cera_grammar_accept_text(cera_grammar_state *state, const char *text, size_t size, size_t *accepted, cera_error *e);
+/* Moves on by bytes of text; *accepted (may be NULL) says how many fitted. When not all do, CERA_ERR_ARGUMENT and the state is
+ * as before. CERA_ERR_LIMIT: the automaton reached its memory or ambiguity limit. */
+CERA_API cera_status cera_grammar_accept_text(cera_grammar_state *state, const char *text, size_t size, size_t *accepted,
+                                              cera_error *e);
 /* Moves on by a token; an end-of-generation token fits where the text is complete. */
-CERA_API cera_status cera_grammar_accept_token(cera_grammar_state *state, const cera_grammar_tokens *tokens, int32_t id, cera_error *e);
-CERA_API bool cera_grammar_is_complete(const cera_grammar_state *state); /* the text may end here (also while waiting for a trigger) */
+CERA_API cera_status cera_grammar_accept_token(cera_grammar_state *state, const cera_grammar_tokens *tokens, int32_t id,
+                                               cera_error *e);
+CERA_API bool
+cera_grammar_is_complete(const cera_grammar_state *state); /* the text may end here (also while waiting for a trigger) */
 CERA_API bool cera_grammar_is_finished(const cera_grammar_state *state); /* complete, and nothing can follow */
 CERA_API bool cera_grammar_is_waiting(const cera_grammar_state *state);  /* for a trigger */
 
-/* Bits [ceil(n_tokens / 32)] of the tokens that may follow: bit id & 31 of word id >> 5. A dead end, where no token fits and the text
- * may not end, is CERA_ERR_NOT_FOUND. */
-CERA_API cera_status cera_grammar_mask(cera_grammar_state *state, const cera_grammar_tokens *tokens, uint32_t *bits, cera_error *e);
+/* Bits [ceil(n_tokens / 32)] of the tokens that may follow: bit id & 31 of word id >> 5. A dead end, where no token fits and
+ * the text may not end, is CERA_ERR_NOT_FOUND. */
+CERA_API cera_status cera_grammar_mask(cera_grammar_state *state, const cera_grammar_tokens *tokens, uint32_t *bits,
+                                       cera_error *e);
 
-/* ---- chat templates: messages to a prompt, an answer to content, reasoning and tool calls ----------------------------------------
- * JSON goes in and comes out as text. Templates are Jinja as Hugging Face uses it; a render sees its context only and has budgets for
- * steps, bytes, nesting and time. A template may be used from any number of threads; a prompt is immutable; an answer belongs to one
- * thread at a time. */
+/* ---- chat templates: messages to a prompt, an answer to content, reasoning and tool calls
+ * ---------------------------------------- JSON goes in and comes out as text. Templates are Jinja as Hugging Face uses it; a
+ * render sees its context only and has budgets for steps, bytes, nesting and time. A template may be used from any number of
+ * threads; a prompt is immutable; an answer belongs to one thread at a time. */
 
 typedef struct cera_template cera_template;
 typedef struct cera_prompt cera_prompt; /* a rendered text that knows which of its bytes came from the caller */
@@ -516,7 +522,7 @@ typedef struct cera_chat {
     const char *documents; /* a JSON array, or NULL */
     const char *variables; /* a JSON object of more template variables, or NULL; they win over the others */
     bool no_generation_prompt;
-    int32_t thinking; /* enable_thinking: 1 on, -1 off, 0 not said */
+    int32_t thinking;                                                   /* enable_thinking: 1 on, -1 off, 0 not said */
     const char *bos_token, *eos_token, *reasoning_effort, *date_string; /* NULL: not said */
     const char *now;
 } cera_chat;
@@ -526,14 +532,14 @@ CERA_API cera_status cera_template_chat(const cera_template *t, const cera_chat 
 CERA_API const char *cera_prompt_text(const cera_prompt *p, size_t *size); /* NUL-terminated; size may be NULL */
 /* Part `index` of the text: bytes [*start, *end), user: they came from strings of the context. False past the last. */
 CERA_API bool cera_prompt_part(const cera_prompt *p, size_t index, size_t *start, size_t *end, bool *user);
-/* Token ids, with BOS where the vocabulary says so and the text has none. Control tokens are read in the template's own text only.
- * *ids: cera_release. */
+/* Token ids, with BOS where the vocabulary says so and the text has none. Control tokens are read in the template's own text
+ * only. *ids: cera_release. */
 CERA_API cera_status cera_prompt_encode(const cera_prompt *p, const cera_tokenizer *tokenizer, int32_t **ids, size_t *n_ids,
                                         cera_error *e);
 CERA_API void cera_prompt_close(cera_prompt *p);
 
-/* Called while an answer is fed; any may be NULL. A call that was announced and turns out malformed is taken back (on_call_malformed),
- * and its text comes as content. Pieces of arguments join to exactly the call's JSON. */
+/* Called while an answer is fed; any may be NULL. A call that was announced and turns out malformed is taken back
+ * (on_call_malformed), and its text comes as content. Pieces of arguments join to exactly the call's JSON. */
 typedef struct cera_answer_events {
     size_t size;
     void *ctx;
@@ -545,8 +551,9 @@ typedef struct cera_answer_events {
     void (*on_call_malformed)(void *ctx, size_t index);
 } cera_answer_events;
 
-/* tools: the JSON array of functions that the prompt was rendered with, or an object that holds it as "tools" (a context), or NULL: then
- * no calls are looked for. prompt: tells whether it leaves a thought open; may be NULL. events may be NULL. How the answer is cut into pieces does not change the result. */
+/* tools: the JSON array of functions that the prompt was rendered with, or an object that holds it as "tools" (a context), or
+ * NULL: then no calls are looked for. prompt: tells whether it leaves a thought open; may be NULL. events may be NULL. How the
+ * answer is cut into pieces does not change the result. */
 CERA_API cera_status cera_answer_create(const cera_template *t, const char *tools, const cera_prompt *prompt,
                                         const cera_answer_events *events, cera_answer **out, cera_error *e);
 CERA_API cera_status cera_answer_feed(cera_answer *a, const char *text, size_t size, cera_error *e);

@@ -7,7 +7,7 @@
 #include "engine/options.h"
 #include "engine/vocab_gguf.h"
 
-/* data NULL: name is the path of a file. */
+/* data NULL: name is the path of a file, or of a folder with a tokenizer.json. */
 static cera_status fill(const char *name, const void *data, size_t size_bytes, const cera_tokenizer_options *o,
                         cera_tokenizer *t, cera_error *e) {
     const cera_gguf_options options = {.overrides = o->overrides, .n_overrides = (int)o->n_overrides};
