@@ -184,6 +184,60 @@ static void test_embedding_rows(void **state) {
     cera_engine_close(g);
 }
 
+typedef struct {
+    float rows[4][TINY_EMBD];
+    int seen;
+} hidden_rows;
+
+static void collect_hidden(void *ctx, const int32_t *rows, int32_t n, const float *hidden) {
+    hidden_rows *h = ctx;
+    for (int i = 0; i < n; i++) memcpy(h->rows[rows[i]], hidden + (size_t)i * TINY_EMBD, sizeof h->rows[0]);
+    h->seen += n;
+}
+
+/* Hidden states are what the output matrix multiplies: times it, in double, they give the logits (within what f32 sums of 64
+ * products may lose, 64 * 2^-24 of the sum of magnitudes). Rows that do not want them are left out. */
+static void test_hidden_states(void **state) {
+    (void)state;
+    cera_engine *g = open_kind(TINY_LLAMA);
+    cera_session *s = session_of(g, 0, 0);
+    cera_batch_row rows[3];
+    for (int i = 0; i < 3; i++) {
+        rows[i] = row_of(s, 0, i, i);
+        rows[i].want = i == 1 ? 0 : CERA_ROW_HIDDEN;
+    }
+    hidden_rows h = {.seen = 0};
+    const cera_batch batch = {.size = sizeof batch,
+                              .rows = rows,
+                              .n_rows = 3,
+                              .sessions = &s,
+                              .n_sessions = 1,
+                              .on_hidden = collect_hidden,
+                              .ctx = &h};
+    cera_error e = {0};
+    if (cera_engine_step(g, &batch, NULL, &e) != CERA_OK) fail_msg("%s", e.message);
+    assert_int_equal(h.seen, 2);
+    float want[TINY_VOCAB];
+    fresh(g, 3, want);
+    /* output.weight is the third tensor, behind token_embd and the final norm. */
+    const tiny_model *m = &models[TINY_LLAMA];
+    uint64_t behind = 0;
+    for (uint64_t i = 2; i < m->n_tensors; i++)
+        behind += (4 * m->tensors[i].shape[0] * (m->tensors[i].n_dims > 1 ? m->tensors[i].shape[1] : 1) + 31) / 32 * 32;
+    for (int t = 0; t < TINY_VOCAB; t++) {
+        float w[TINY_EMBD];
+        double sum = 0.0, magnitude = 0.0;
+        memcpy(w, m->data + m->size - behind + (size_t)t * sizeof w, sizeof w);
+        for (int i = 0; i < TINY_EMBD; i++) {
+            sum += (double)w[i] * (double)h.rows[2][i];
+            magnitude += fabs((double)w[i] * (double)h.rows[2][i]);
+        }
+        if (fabs(sum - (double)want[t]) > 64 * 6e-8 * magnitude) fail_msg("token %d: %g, logit %g", t, sum, (double)want[t]);
+    }
+    cera_session_destroy(s);
+    cera_engine_close(g);
+}
+
 /* ---- rewind, fork ---- */
 
 static int32_t rewind_to(cera_session *s, int32_t n) {
@@ -748,6 +802,7 @@ int main(void) {
         cmocka_unit_test(test_pieces_give_the_same_bits),
         cmocka_unit_test(test_mates_give_the_same_bits),
         cmocka_unit_test(test_embedding_rows),
+        cmocka_unit_test(test_hidden_states),
         cmocka_unit_test(test_rewind),
         cmocka_unit_test(test_rewind_after_reset_finds_no_old_state),
         cmocka_unit_test(test_fork_shares_until_written),
