@@ -19,12 +19,17 @@ int cera_alphabet_byte(uint32_t code) {
 
 static size_t spell_alphabet(const char *text, size_t n, char *out) {
     size_t at = 0;
-    for (size_t i = 0; i < n;) {
-        uint32_t code = (uint8_t)text[i];
-        int length = code < 128 ? 1 : cera_utf8_decode(text + i, n - i, &code);
+    for (size_t i = 0; i < n; at++) {
+        uint8_t c = (uint8_t)text[i];
+        if (c >= 0x21 && c <= 0x7e) { /* nearly all */
+            out[at] = text[i++];
+            continue;
+        }
+        uint32_t code = c;
+        int length = c < 128 ? 1 : cera_utf8_decode(text + i, n - i, &code);
         int byte = length ? cera_alphabet_byte(code) : -1;
         if (byte < 0) return 0;
-        out[at++] = (char)byte;
+        out[at] = (char)byte;
         i += (size_t)length;
     }
     return at;
@@ -55,8 +60,9 @@ static int byte_token(cera_text_view t) {
     return high && low ? (int)(high - digits) * 16 + (int)(low - digits) : -1;
 }
 
-/* Whether text may become this token by merging or matching: never a control token, however it is written. The token of a byte stands
- * for no text. A user-defined token is cut out of the text where it stands, but in SentencePiece vocabularies merges pass through it. */
+/* Whether text may become this token by merging or matching: never a control token, however it is written. The token of a byte
+ * stands for no text. A user-defined token is cut out of the text where it stands, but in SentencePiece vocabularies merges
+ * pass through it. */
 static bool ordinary(const cera_vocab *v, uint32_t id) {
     switch (v->types[id]) {
     case CERA_TOKEN_NORMAL:
@@ -131,6 +137,16 @@ static cera_status copy_types(cera_vocab *v, const cera_vocab_desc *d, cera_erro
     return CERA_OK;
 }
 
+static void spell_token(cera_vocab *v, uint32_t id, bool *from_text) {
+    char *bytes = v->bytes + v->bytes_at[id];
+    size_t size = token_bytes(v, id, bytes, from_text);
+    v->bytes_at[id + 1] = v->bytes_at[id] + (uint32_t)size;
+    if (*from_text && size > v->max_bytes) v->max_bytes = size;
+    if (*from_text) string_table_prefetch(&v->by_bytes, bytes, size);
+}
+
+enum { INDEX_BATCH = 16 }; /* tokens whose places in the table are fetched together, as with merges (vocab_table.c) */
+
 /* Bytes of every token, and the two tables. */
 static cera_status index_tokens(cera_vocab *v, cera_error *e) {
     size_t n = (size_t)v->n_tokens;
@@ -140,16 +156,15 @@ static cera_status index_tokens(cera_vocab *v, cera_error *e) {
     v->by_bytes.at = v->bytes_at;
     v->by_text.blob = v->texts;
     v->by_text.at = v->text_at;
-    for (uint32_t id = 0; id < n; id++) {
-        bool from_text;
-        size_t size = token_bytes(v, id, v->bytes + v->bytes_at[id], &from_text);
-        v->bytes_at[id + 1] = v->bytes_at[id] + (uint32_t)size;
-        if (from_text && size > v->max_bytes) v->max_bytes = size;
-        if (v->text_at[id + 1] == v->text_at[id]) continue; /* an empty token is never met */
-        if (from_text)
-            CERA_TRY(cera_string_table_add(&v->by_bytes, v->arena, id, e));
-        else
-            CERA_TRY(cera_string_table_add(&v->by_text, v->arena, id, e));
+    bool from_text[INDEX_BATCH];
+    for (uint32_t first = 0; first < n; first += INDEX_BATCH) {
+        uint32_t count = n - first < INDEX_BATCH ? (uint32_t)n - first : INDEX_BATCH;
+        for (uint32_t i = 0; i < count; i++) spell_token(v, first + i, &from_text[i]);
+        for (uint32_t i = 0; i < count; i++) {
+            string_table *table = from_text[i] ? &v->by_bytes : &v->by_text;
+            if (v->text_at[first + i + 1] == v->text_at[first + i]) continue; /* an empty token is never met */
+            CERA_TRY(cera_string_table_add(table, v->arena, first + i, e));
+        }
     }
     v->n_symbols = (uint32_t)n;
     return CERA_OK;

@@ -31,9 +31,11 @@ typedef struct vocab_rules {
     const uint8_t *flags;     /* [n_tokens] TOKEN_LSTRIP, TOKEN_RSTRIP */
 } vocab_rules;
 
-/* Open addressing over strings [at[id], at[id + 1]) of blob. */
+/* Open addressing over strings [at[id], at[id + 1]) of blob. Most tokens have at most 8 bytes: those are told by their slot
+ * alone, which is what makes reading a few hundred thousand merges quick. */
 typedef struct string_slot {
-    uint32_t hash, id; /* id + 1; 0: empty */
+    uint64_t head;     /* the first 8 bytes, zeros behind a shorter string */
+    uint32_t size, id; /* id + 1; 0: empty */
 } string_slot;
 
 typedef struct string_table {
@@ -106,37 +108,56 @@ static inline cera_text_view vocab_bytes(const cera_vocab *v, uint32_t id) {
 
 /* ---- vocab_table.c ------------------------------------------------------------------------------------------------ */
 
-static inline uint32_t vocab_hash(const char *p, size_t n) {
-    uint64_t h = n * 0x9e3779b97f4a7c15u, w;
-    for (; n >= 8; n -= 8, p += 8) {
+static inline uint64_t string_head(const char *p, size_t n) {
+    uint64_t w = 0;
+    if (n >= 8) {
         memcpy(&w, p, 8);
-        h = (h ^ w) * 0xff51afd7ed558ccdu;
-        h ^= h >> 32;
-    }
-    if (n >= 4) { /* the last bytes as two words that may overlap */
+    } else if (n >= 4) { /* two words that overlap where they agree */
         uint32_t a, b;
         memcpy(&a, p, 4);
         memcpy(&b, p + n - 4, 4);
-        w = (uint64_t)a << 32 | b;
-    } else {
-        w = n ? (uint64_t)(uint8_t)p[0] << 16 | (uint64_t)(uint8_t)p[n / 2] << 8 | (uint8_t)p[n - 1] : 0;
+        w = a | (uint64_t)b << 8 * (n - 4);
+    } else if (n > 0) {
+        w = (uint64_t)(uint8_t)p[0] | (uint64_t)(uint8_t)p[n / 2] << 8 * (n / 2) | (uint64_t)(uint8_t)p[n - 1] << 8 * (n - 1);
     }
+    return w;
+}
+
+static inline uint64_t hash_step(uint64_t h, uint64_t w) {
     h = (h ^ w) * 0xff51afd7ed558ccdu;
-    h ^= h >> 29;
-    h *= 0xc4ceb9fe1a85ec53u;
-    return (uint32_t)(h >> 32);
+    return h ^ h >> 32;
+}
+
+static inline uint32_t vocab_hash(const char *p, size_t n) {
+    uint64_t h = hash_step(n * 0x9e3779b97f4a7c15u, string_head(p, n)), w;
+    for (; n > 16; n -= 8, p += 8) {
+        memcpy(&w, p + 8, 8);
+        h = hash_step(h, w);
+    }
+    if (n > 8) { /* the last bytes, which may overlap those before */
+        memcpy(&w, p + n - 8, 8);
+        h = hash_step(h, w);
+    }
+    return (uint32_t)(h * 0xc4ceb9fe1a85ec53u >> 32);
+}
+
+/* Whether the slot's string, in this table, is the n bytes at p. */
+static inline bool slot_holds(const string_table *t, const string_slot *s, uint64_t head, const char *p, size_t n) {
+    return s->head == head && s->size == n && (n <= 8 || memcmp(t->blob + t->at[s->id - 1] + 8, p + 8, n - 8) == 0);
 }
 
 static inline int32_t string_table_find(const string_table *t, const char *p, size_t n) {
     if (!t->slots) return VOCAB_NOT_FOUND;
-    uint32_t hash = vocab_hash(p, n);
-    for (size_t i = hash & t->mask;; i = (i + 1) & t->mask) {
+    uint64_t head = string_head(p, n);
+    for (size_t i = vocab_hash(p, n) & t->mask;; i = (i + 1) & t->mask) {
         const string_slot *s = &t->slots[i];
         if (s->id == 0) return VOCAB_NOT_FOUND;
-        if (s->hash == hash && t->at[s->id] - t->at[s->id - 1] == n && memcmp(t->blob + t->at[s->id - 1], p, n) == 0) {
-            return (int32_t)(s->id - 1);
-        }
+        if (slot_holds(t, s, head, p, n)) return (int32_t)(s->id - 1);
     }
+}
+
+static inline void string_table_prefetch(const string_table *t, const char *p, size_t n) {
+    __builtin_prefetch(&t->slots[vocab_hash(p, n) & t->mask]);
 }
 
 static inline size_t pair_hash(uint32_t left, uint32_t right) {

@@ -7,7 +7,7 @@ enum { MAX_PROBES = 4096 };
 
 static size_t table_size(size_t n) {
     size_t size = 16;
-    while (size < n * 2) size *= 2;
+    while (size < n + n / 2) size *= 2; /* two thirds full at most */
     return size;
 }
 
@@ -19,21 +19,13 @@ cera_status cera_string_table_init(string_table *t, cera_arena *a, size_t n, cer
     return CERA_OK;
 }
 
-/* An empty slot for a string with this hash; *found when an equal string is there already. */
-static cera_status find_slot(const string_table *t, uint32_t hash, uint32_t id, string_slot **slot, bool *found,
-                             cera_error *e) {
-    const char *p = t->blob + t->at[id];
-    size_t n = t->at[id + 1] - t->at[id], i = hash & t->mask;
-    *found = false;
-    for (size_t probes = 0; t->slots[i].id; probes++, i = (i + 1) & t->mask) {
-        uint32_t other = t->slots[i].id - 1;
-        if (t->slots[i].hash == hash && t->at[other + 1] - t->at[other] == n && memcmp(t->blob + t->at[other], p, n) == 0) {
-            *found = true;
-            return CERA_OK;
-        }
-        if (probes == MAX_PROBES) {
-            return cera_fail(e, CERA_ERR_FORMAT, "vocabulary: token %u and %d others have colliding hashes", id, MAX_PROBES);
-        }
+/* The slot where a string is, or the empty one where it belongs. */
+static cera_status find_slot(const string_table *t, const char *p, size_t n, string_slot **slot, cera_error *e) {
+    uint64_t head = string_head(p, n);
+    size_t i = vocab_hash(p, n) & t->mask;
+    for (size_t probes = 0; t->slots[i].id && !slot_holds(t, &t->slots[i], head, p, n); probes++, i = (i + 1) & t->mask) {
+        if (probes == MAX_PROBES)
+            return cera_fail(e, CERA_ERR_FORMAT, "vocabulary: the hashes of %d tokens collide", MAX_PROBES);
     }
     *slot = &t->slots[i];
     return CERA_OK;
@@ -43,24 +35,24 @@ static cera_status grow_table(string_table *t, cera_arena *a, cera_error *e) {
     string_table bigger = *t;
     CERA_TRY(cera_string_table_init(&bigger, a, t->mask + 1, e));
     for (size_t i = 0; i <= t->mask; i++) {
+        const string_slot *old = &t->slots[i];
         string_slot *slot = NULL;
-        bool found;
-        if (t->slots[i].id == 0) continue;
-        CERA_TRY(find_slot(&bigger, t->slots[i].hash, t->slots[i].id - 1, &slot, &found, e));
-        if (!found) *slot = t->slots[i];
+        if (old->id == 0) continue;
+        CERA_TRY(find_slot(&bigger, t->blob + t->at[old->id - 1], old->size, &slot, e));
+        *slot = *old;
     }
     *t = bigger;
     return CERA_OK;
 }
 
 cera_status cera_string_table_add(string_table *t, cera_arena *a, uint32_t id, cera_error *e) {
-    if (t->n * 2 > t->mask) CERA_TRY(grow_table(t, a, e));
-    uint32_t hash = vocab_hash(t->blob + t->at[id], t->at[id + 1] - t->at[id]);
+    if (t->n + t->n / 2 > t->mask) CERA_TRY(grow_table(t, a, e));
+    const char *p = t->blob + t->at[id];
+    size_t n = t->at[id + 1] - t->at[id];
     string_slot *slot = NULL;
-    bool found;
-    CERA_TRY(find_slot(t, hash, id, &slot, &found, e));
-    if (found) return CERA_OK;
-    *slot = (string_slot){hash, id + 1};
+    CERA_TRY(find_slot(t, p, n, &slot, e));
+    if (slot->id) return CERA_OK;
+    *slot = (string_slot){string_head(p, n), (uint32_t)n, id + 1};
     t->n++;
     return CERA_OK;
 }
@@ -116,35 +108,84 @@ static cera_status add_pair(cera_vocab *v, uint32_t left, uint32_t right, uint32
     return CERA_OK;
 }
 
-/* "left right": the space that separates is the first one after the first byte. Both sides go to bytes, one behind the other,
- * so that their join needs no copy. A side that stands for no bytes can never match; its merge is left out. */
-static cera_status read_merge(cera_vocab *v, cera_text_view m, uint32_t rank, char *joined, cera_error *e) {
-    const char *space = m.size > 1 ? memchr(m.text + 1, ' ', m.size - 1) : NULL;
-    if (!space || space + 1 == m.text + m.size) {
-        return cera_fail(e, CERA_ERR_FORMAT, "tokenizer.ggml.merges: entry %u is not \"left right\"", rank);
+/* Merges are read a batch at a time, so that the lookups of one batch wait for memory together: a table of a few megabytes
+ * costs a cache miss a lookup, and there are four a merge. */
+enum { MERGE_BATCH = 16 };
+
+typedef struct merge_batch {
+    struct {
+        const char *text;       /* both sides' bytes, one behind the other, so that their join needs no copy */
+        size_t n_left, n_right; /* either 0: a side that stands for no bytes can never match */
+        uint32_t left, right, merged;
+    } row[MERGE_BATCH];
+    size_t n;
+} merge_batch;
+
+/* "left right": the space that separates is the first one after the first byte. */
+static cera_status spell_merges(cera_vocab *v, const cera_text_view *merges, uint32_t first, merge_batch *b, char *text,
+                                cera_error *e) {
+    for (size_t i = 0; i < b->n; i++) {
+        cera_text_view m = merges[i];
+        const char *space = m.size > 1 ? memchr(m.text + 1, ' ', m.size - 1) : NULL;
+        if (!space || space + 1 == m.text + m.size) {
+            return cera_fail(e, CERA_ERR_FORMAT, "tokenizer.ggml.merges: entry %u is not \"left right\"", first + (uint32_t)i);
+        }
+        size_t n = cera_vocab_spell(v, m.text, (size_t)(space - m.text), text);
+        size_t n_right = cera_vocab_spell(v, space + 1, (size_t)(m.text + m.size - space - 1), text + n);
+        b->row[i].text = text;
+        b->row[i].n_left = n;
+        b->row[i].n_right = n_right;
+        string_table_prefetch(&v->by_bytes, text, n);
+        string_table_prefetch(&v->by_bytes, text + n, n_right);
+        string_table_prefetch(&v->by_bytes, text, n + n_right);
+        text += n + n_right;
     }
-    size_t n = cera_vocab_spell(v, m.text, (size_t)(space - m.text), joined);
-    size_t n_right = cera_vocab_spell(v, space + 1, (size_t)(m.text + m.size - space - 1), joined + n);
-    if (n == 0 || n_right == 0) return CERA_OK;
-    uint32_t left, right, merged;
-    CERA_TRY(symbol_of(v, joined, n, &left, e));
-    CERA_TRY(symbol_of(v, joined + n, n_right, &right, e));
-    CERA_TRY(symbol_of(v, joined, n + n_right, &merged, e));
-    return add_pair(v, left, right, rank, merged, e);
+    return CERA_OK;
+}
+
+static cera_status read_merges(cera_vocab *v, const cera_text_view *merges, uint32_t first, merge_batch *b, char *text,
+                               cera_error *e) {
+    CERA_TRY(spell_merges(v, merges, first, b, text, e));
+    for (size_t i = 0; i < b->n; i++) {
+        size_t n = b->row[i].n_left, n_right = b->row[i].n_right;
+        const char *p = b->row[i].text;
+        if (n == 0 || n_right == 0) continue;
+        CERA_TRY(symbol_of(v, p, n, &b->row[i].left, e));
+        CERA_TRY(symbol_of(v, p + n, n_right, &b->row[i].right, e));
+        CERA_TRY(symbol_of(v, p, n + n_right, &b->row[i].merged, e));
+        __builtin_prefetch(&v->pairs[pair_hash(b->row[i].left, b->row[i].right) & v->pair_mask], 1);
+    }
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->row[i].n_left == 0 || b->row[i].n_right == 0) continue;
+        CERA_TRY(add_pair(v, b->row[i].left, b->row[i].right, first + (uint32_t)i, b->row[i].merged, e));
+    }
+    return CERA_OK;
+}
+
+/* The bytes of the batch that has most. */
+static size_t longest_batch(const cera_vocab_desc *d) {
+    size_t longest = 0, sum = 0;
+    for (size_t i = 0; i < d->n_merges; i++) {
+        sum = i % MERGE_BATCH ? sum + d->merges[i].size : d->merges[i].size;
+        longest = sum > longest ? sum : longest;
+    }
+    return longest;
 }
 
 cera_status cera_pairs_build(cera_vocab *v, const cera_vocab_desc *d, cera_error *e) {
-    size_t size = table_size(d->n_merges), longest = 0;
+    size_t size = table_size(d->n_merges);
     v->pairs = cera_arena_alloc(v->arena, size, sizeof *v->pairs);
-    for (size_t i = 0; i < d->n_merges; i++) longest = d->merges[i].size > longest ? d->merges[i].size : longest;
-    char *joined = cera_alloc(longest + 1, 1);
-    if (!v->pairs || !joined) {
-        cera_free(joined);
+    char *text = cera_alloc(longest_batch(d), 1);
+    if (!v->pairs || !text) {
+        cera_free(text);
         return cera_fail(e, CERA_ERR_MEMORY, "vocabulary: out of memory for %zu merges", d->n_merges);
     }
     v->pair_mask = size - 1;
     cera_status status = CERA_OK;
-    for (size_t i = 0; i < d->n_merges && status == CERA_OK; i++) status = read_merge(v, d->merges[i], (uint32_t)i, joined, e);
-    cera_free(joined);
+    for (size_t i = 0; i < d->n_merges && status == CERA_OK; i += MERGE_BATCH) {
+        merge_batch b = {.n = d->n_merges - i < MERGE_BATCH ? d->n_merges - i : MERGE_BATCH};
+        status = read_merges(v, d->merges + i, (uint32_t)i, &b, text, e);
+    }
+    cera_free(text);
     return status;
 }
