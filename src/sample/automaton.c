@@ -126,7 +126,7 @@ uint32_t cera_automaton_state(cera_automaton *a, cera_expr x) {
     uint64_t bounds[4] = {0};
     cera_expr_bounds(a, x, bounds);
     bounds[0] &= ~1ull;
-    cera_pstate s = {.expr = x, .part = partition(a, bounds), .edge = a->n_edges, .run = {-2, -2, -2, -2, -2, -2}};
+    cera_pstate s = {.expr = x, .part = partition(a, bounds), .edge = a->n_edges, .run = {-2, -2, -2, -2, -2, -2, -2}};
     find_edges(a, x);
     s.n_edges = a->n_edges - s.edge;
     if (a->failed) return 0;

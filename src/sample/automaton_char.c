@@ -271,11 +271,11 @@ static bool class_copy(cera_class *to, const cera_class *from, uint32_t lo, uint
 }
 
 /* Tokens are sorted into slices by their characters, so that a state that allows all of a slice takes its bitmap whole:
- * lower-case letters; letters, digits, _ and -; those and the blank; those and everything above ASCII but space characters;
- * both; and all that JSON strings hold unescaped, but C1 controls and line separators. A token belongs to the first that holds
- * it. */
-#define WORD \
-    {'-', '-'}, {'0', '9'}, {'A', 'Z'}, {'_', '_'}, { 'a', 'z' }
+ * lower-case letters; letters and digits; those with _ and -; letters, digits and the blank; letters, digits and all above
+ * ASCII but space characters; these and the blank; and all that JSON strings hold unescaped, but C1 controls and line
+ * separators. A token belongs to the first that holds it. */
+#define ALNUM \
+    {'0', '9'}, {'A', 'Z'}, { 'a', 'z' }
 #define ABOVE                                                                                                 \
     {0xA1, 0x167F}, {0x1681, 0x1FFF}, {0x200B, 0x2027}, {0x202A, 0x202E}, {0x2030, 0x205E}, {0x2060, 0x2FFF}, \
         {0x3001, 0xD7FF}, {0xE000, 0xFEFE}, {                                                                 \
@@ -283,12 +283,13 @@ static bool class_copy(cera_class *to, const cera_class *from, uint32_t lo, uint
     }
 const uint32_t (*cera_slice_ranges(int slice, uint32_t *n))[2] {
     static const uint32_t lower[][2] = {{'a', 'z'}};
-    static const uint32_t word[][2] = {WORD}, words[][2] = {{' ', ' '}, WORD};
-    static const uint32_t text[][2] = {WORD, ABOVE}, texts[][2] = {{' ', ' '}, WORD, ABOVE};
+    static const uint32_t alnum[][2] = {ALNUM}, word[][2] = {{'-', '-'}, {'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+    static const uint32_t blank[][2] = {{' ', ' '}, ALNUM};
+    static const uint32_t text[][2] = {ALNUM, ABOVE}, texts[][2] = {{' ', ' '}, ALNUM, ABOVE};
     static const uint32_t plain[][2] = {{0x20, 0x21},   {0x23, 0x5B},     {0x5D, 0x7E},
                                         {0xA0, 0x2027}, {0x202A, 0xD7FF}, {0xE000, MAX_CODE}};
-    static const uint32_t(*const all[CERA_N_SLICES])[2] = {lower, word, words, text, texts, plain};
-    static const uint32_t sizes[CERA_N_SLICES] = {1, 5, 6, 14, 15, 6};
+    static const uint32_t(*const all[CERA_N_SLICES])[2] = {lower, alnum, word, blank, text, texts, plain};
+    static const uint32_t sizes[CERA_N_SLICES] = {1, 3, 5, 4, 12, 13, 6};
     *n = sizes[slice];
     return all[slice];
 }

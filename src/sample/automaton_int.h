@@ -56,7 +56,7 @@ enum {
 };
 
 /* Counters above this are all alike to a mask: no token is that long. */
-enum { CERA_CLAMP = 300, CERA_MAX_HEIGHT = 2000, CERA_MAX_WIDTH = 4000, CERA_N_SLICES = 6 };
+enum { CERA_CLAMP = 300, CERA_MAX_HEIGHT = 2000, CERA_MAX_WIDTH = 4000, CERA_N_SLICES = 7 };
 
 typedef struct cera_node {
     uint8_t kind, flags;

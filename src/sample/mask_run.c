@@ -26,29 +26,49 @@ static cera_run loop_run(const cera_automaton *a, cera_expr loop, cera_expr rest
     return (cera_run){(int32_t)r->m, stops && a->nodes[r->a].kind == CERA_K_CHAR};
 }
 
-/* An infinite or long loop less finitely many texts: none of them can be all that is left before the loop's last character. */
+/* Whether every text of the slice's characters is in x itself: what is left of such an x after one of them is such an x again.
+ */
+static bool holds_all(const cera_automaton *a, cera_expr x, int slice) {
+    const cera_node *n = &a->nodes[x];
+    if (n->kind == CERA_K_REP) return n->n == 0 && n->m == CERA_REP_INF && takes_any(a, n->a, slice);
+    if (n->kind == CERA_K_CAT) return cera_expr_nullable(a, n->a) && holds_all(a, n->b, slice);
+    for (uint32_t i = 0; n->kind == CERA_K_OR && i < n->b; i++)
+        if (holds_all(a, a->lists[n->a + i], slice)) return true;
+    return false;
+}
+
+/* A loop, and expressions that hold everything, less finitely many texts: none of these can be all that is left before the
+ * loop's last character. */
 static cera_run difference_run(const cera_automaton *a, const cera_node *n, cera_expr rest, int slice) {
-    cera_run best = {0, false};
-    uint32_t positive = 0, removed = 0;
+    cera_run best = {CERA_RUN_ALL, true};
+    uint32_t removed = 0;
     for (uint32_t i = 0; i < n->b; i++) {
         cera_expr child = a->lists[n->a + i];
         const cera_node *c = &a->nodes[child];
         if (c->kind == CERA_K_NOT) {
             if (a->nodes[c->a].card == UINT32_MAX) return (cera_run){0, false};
             removed += a->nodes[c->a].card;
-        } else if (positive++)
+            continue;
+        }
+        if (holds_all(a, child, slice)) continue;
+        cera_run r = loop_run(a, child, rest, slice);
+        if (best.n != CERA_RUN_ALL || !r.n || !(c->kind == CERA_K_REP && a->nodes[c->a].kind == CERA_K_CHAR))
             return (cera_run){0, false};
-        else
-            best = loop_run(a, child, rest, slice);
+        best = r;
     }
-    if (best.n == CERA_RUN_ALL || best.n == 0) return best;
+    if (best.n == CERA_RUN_ALL || !removed) return best;
     return (cera_run){removed < 20 ? best.n - 1 : 0, false}; /* the smallest slice has 26 characters */
 }
 
 static cera_run shape_run(const cera_automaton *a, cera_expr x, cera_expr rest, int slice) {
     const cera_node *n = &a->nodes[x];
     if (n->kind == CERA_K_CAT && rest == CERA_EXPR_EPS) {
-        if (a->nodes[n->a].kind != CERA_K_CHAR || !takes_any(a, n->a, slice)) return shape_run(a, n->a, n->b, slice);
+        if (a->nodes[n->a].kind != CERA_K_CHAR || !takes_any(a, n->a, slice)) {
+            cera_run r = shape_run(a, n->a, n->b, slice);
+            if (r.n == CERA_RUN_ALL || !cera_expr_nullable(a, n->a)) return r;
+            cera_run skipped = shape_run(a, n->b, CERA_EXPR_EPS, slice);
+            return skipped.n > r.n ? (cera_run){skipped.n, skipped.n == CERA_RUN_ALL} : r;
+        }
         cera_run r = shape_run(a, n->b, CERA_EXPR_EPS, slice); /* one character, then the rest */
         return (cera_run){r.n == CERA_RUN_ALL ? CERA_RUN_ALL : r.n + 1, r.n == CERA_RUN_ALL};
     }
@@ -117,25 +137,62 @@ static void follow_range(cera_automaton *a, pairs *p, uint32_t state, cera_crang
     }
 }
 
-/* Whether every text of the slice's characters, of any length, leads on from the state: a walk over the states that such texts
- * reach. */
-static bool all_live(cera_automaton *a, uint32_t state, int slice) {
+/* Every text of the slice's characters, of any length: walks the states that such texts reach; false when one is dead. */
+static bool reach(cera_automaton *a, pairs *p, uint32_t state, int slice) {
     uint32_t start = cera_slice_node(a, slice);
-    pairs p = {.dead = start == 0};
-    add_pair(&p, state, start);
-    for (uint32_t i = 0; i < p.n && !p.dead && !a->failed; i++) {
-        pair at = p.at[i];
-        for (uint32_t k = 0; k < a->cnodes[at.node].n && !p.dead; k++)
-            follow_range(a, &p, at.state, a->cranges[a->cnodes[at.node].first + k], start);
+    *p = (pairs){.dead = start == 0};
+    add_pair(p, state, start);
+    for (uint32_t i = 0; i < p->n && !p->dead && !a->failed; i++) {
+        pair at = p->at[i];
+        for (uint32_t k = 0; k < a->cnodes[at.node].n && !p->dead; k++)
+            follow_range(a, p, at.state, a->cranges[a->cnodes[at.node].first + k], start);
     }
-    if (p.dead || a->failed) return false;
+    return !p->dead && !a->failed;
+}
+
+static bool all_live(cera_automaton *a, uint32_t state, int slice) {
+    pairs p;
+    if (!reach(a, &p, state, slice)) return false;
     for (uint32_t i = 0; i < p.n; i++) { /* what was reached can do no less */
-        if (p.at[i].node != start) continue;
+        if (p.at[i].node != p.at[0].node) continue;
         cera_pstate *s = &a->states[p.at[i].state];
         s->run[slice] = CERA_RUN_ALL;
         s->run_exact |= (uint8_t)(1 << slice);
     }
     return true;
+}
+
+/* Whether one byte at most ends the text. */
+static bool ends_soon(cera_automaton *a, uint32_t state) {
+    if (a->states[state].flags & CERA_S_NULLABLE) return true;
+    for (uint32_t c = 0; c < a->parts[a->states[state].part].n; c++) {
+        uint32_t to = cera_automaton_next(a, state, a->parts[a->states[state].part].first[c]);
+        if (to && (a->states[to].flags & CERA_S_NULLABLE)) return true;
+    }
+    return false;
+}
+
+/* A bound on the length beside something that every text leads on in, and that at most one more character completes: before the
+ * bound's last character nothing is dead. */
+static int32_t bounded_run(cera_automaton *a, cera_expr x, int slice) {
+    if (a->nodes[x].kind == CERA_K_CAT) x = a->nodes[x].a;
+    cera_node n = a->nodes[x];
+    cera_expr others = CERA_EXPR_ANY;
+    uint32_t most = 0;
+    for (uint32_t i = 0; n.kind == CERA_K_AND && i < n.b; i++) {
+        cera_expr child = a->lists[n.a + i];
+        const cera_node *c = &a->nodes[child];
+        bool loop = c->kind == CERA_K_REP && a->nodes[c->a].kind == CERA_K_CHAR && a->cnodes[a->nodes[c->a].a].is_any;
+        if (loop && !most)
+            most = c->m < CERA_RUN_ALL ? c->m : CERA_RUN_ALL;
+        else
+            others = cera_expr_and2(a, others, child);
+    }
+    pairs p;
+    if (most < 2 || others == CERA_EXPR_ANY || !reach(a, &p, cera_automaton_state(a, others), slice)) return 0;
+    for (uint32_t i = 0; i < p.n; i++)
+        if (p.at[i].node == p.at[0].node && !ends_soon(a, p.at[i].state)) return 0;
+    return a->failed ? 0 : (int32_t)most - 1;
 }
 
 cera_run cera_mask_run(cera_automaton *a, uint32_t state, int slice) {
@@ -144,6 +201,7 @@ cera_run cera_mask_run(cera_automaton *a, uint32_t state, int slice) {
         cera_run r = shape_run(a, s->expr, CERA_EXPR_EPS, slice);
         if (r.n == 0 && !r.exact) r.exact = shuns(a, state, slice);
         if (r.n != CERA_RUN_ALL && !r.exact && all_live(a, state, slice)) r = (cera_run){CERA_RUN_ALL, true};
+        if (r.n == 0 && !r.exact) r.n = bounded_run(a, a->states[state].expr, slice);
         cera_pstate *w = &a->states[state];
         w->run[slice] = (int16_t)r.n;
         w->run_exact |= (uint8_t)(r.exact << slice);

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/view.h"
 
-enum { CERA_TRIE_SLICES = 6, CERA_TRIE_RUN = 32 }; /* characters of a token in a slice, at most */
+enum { CERA_TRIE_SLICES = 7, CERA_TRIE_RUN = 32 }; /* characters of a token in a slice, at most */
 
 /* Nodes in depth-first order, so that the next node is the first child, and skip leads past the subtree. */
 typedef struct cera_trie_node {
