@@ -244,7 +244,7 @@ static cera_status emit_threes(splitter *x, size_t stage, const char *p, const c
 /* The digit rules. Words of Unicode (letters, marks, digits, connectors) on both sides make a place no word boundary. */
 static cera_status run_digits(splitter *x, size_t stage, const char *begin, const char *end) {
     pretok_kind kind = x->p->stages[stage].kind;
-    const uint32_t word = CERA_CATS_L | CERA_CATS_M | 1u << CERA_CAT_ND | 1u << CERA_CAT_PC;
+    const uint32_t word = CERA_CATS_L | CERA_CATS_M | 1u << CERA_CAT_ND | 1u << CERA_CAT_NL | 1u << CERA_CAT_PC;
     const uint32_t digits = kind == PRETOK_NUMBERS_RIGHT ? CERA_CATS_N : 1u << CERA_CAT_ND;
     const char *gap = begin, *p = begin;
     while (p < end) {

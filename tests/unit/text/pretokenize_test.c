@@ -204,8 +204,10 @@ static void append_replaced(char *out, const char *text, size_t n, const char *f
     size_t length = strlen(from);
     for (size_t i = 0; i < n;) {
         bool hit = n - i >= length && memcmp(text + i, from, length) == 0;
-        if (hit) strcat(out, to);
-        else strncat(out, text + i, 1);
+        if (hit)
+            strcat(out, to);
+        else
+            strncat(out, text + i, 1);
         i += hit ? length : 1;
     }
 }
@@ -214,7 +216,7 @@ static void append_replaced(char *out, const char *text, size_t n, const char *f
  * PCRE2's \w is not Unicode's. */
 static char *for_pcre(const char *stage) {
     if (strcmp(stage, "\\d{1,3}(?=(?:\\d{3})*\\b)") == 0)
-        return strdup("\\d{1,3}(?=(?:\\d{3})*(?![\\p{L}\\p{M}\\p{Nd}\\p{Pc}]))");
+        return strdup("\\d{1,3}(?=(?:\\d{3})*(?![\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}]))");
     if (strcmp(stage, "\\p{AFMoE_digits}") == 0) return strdup("\\p{N}{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))");
     static const char without_han[] = "&&[^\\p{Han}]]";
     char *out = calloc(1, 4 * strlen(stage) + 64);
