@@ -8,6 +8,7 @@ int cera_cmd_tokenize(int argc, char **argv);
 int cera_cmd_inspect(int argc, char **argv);
 int cera_cmd_bench(int argc, char **argv);
 int cera_cmd_template(int argc, char **argv);
+int cera_cmd_grammar(int argc, char **argv);
 int cera_cmd_cpu(int argc, char **argv);
 
 #endif

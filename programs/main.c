@@ -19,6 +19,7 @@ static const struct {
     {"tokenize", cera_cmd_tokenize, "text to token ids and back"},
     {"inspect", cera_cmd_inspect, "what a model file holds, whether it fits, its plan"},
     {"template", cera_cmd_template, "render a chat template, take an answer apart"},
+    {"grammar", cera_cmd_grammar, "check texts against a grammar, a JSON Schema or a regular expression"},
     {"cpu", cera_cmd_cpu, "what this machine offers"},
 };
 
