@@ -2,15 +2,15 @@
  * src/sample/grammar.c. */
 #include "sample/grammar.h"
 
-#include "engine/engine_int.h"
+#include "engine/tokenizer.h"
 
 cera_status cera_grammar_compile(cera_grammar_kind kind, const char *text, size_t size, const cera_grammar_options *options,
                                  cera_grammar **out, cera_error *e) {
     const cera_vocab *vocab =
-        options && options->size >= sizeof *options && options->tokenizer ? options->tokenizer->vocab : NULL;
+        options && options->size >= sizeof *options && options->tokenizer ? cera_tokenizer_vocab(options->tokenizer) : NULL;
     return cera_grammar_compile_with(kind, text, size, options, vocab, out, e);
 }
 
 cera_status cera_grammar_tokens_create(const cera_tokenizer *tokenizer, cera_grammar_tokens **out, cera_error *e) {
-    return cera_grammar_tokens_of(tokenizer ? tokenizer->vocab : NULL, out, e);
+    return cera_grammar_tokens_of(cera_tokenizer_vocab(tokenizer), out, e);
 }

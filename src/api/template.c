@@ -6,8 +6,8 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "engine/engine_int.h"
 #include "engine/options.h"
+#include "engine/tokenizer.h"
 #include "text/chat.h"
 
 struct cera_template {
@@ -200,7 +200,7 @@ bool cera_prompt_part(const cera_prompt *p, size_t index, size_t *start, size_t 
 cera_status cera_prompt_encode(const cera_prompt *p, const cera_tokenizer *tokenizer, int32_t **ids, size_t *n_ids,
                                cera_error *e) {
     if (!p || !tokenizer || !ids || !n_ids) return wrong(e, "cera_prompt_encode");
-    return cera_chat_tokenize(tokenizer->vocab, &p->text, ids, n_ids, e);
+    return cera_chat_tokenize(cera_tokenizer_vocab(tokenizer), &p->text, ids, n_ids, e);
 }
 
 void cera_prompt_close(cera_prompt *p) {

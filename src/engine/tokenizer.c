@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "engine/engine_int.h"
 #include "engine/options.h"
+#include "engine/tokenizer.h"
 #include "engine/vocab_gguf.h"
 
 /* data NULL: name is the path of a file, or of a folder with a tokenizer.json. */
@@ -71,6 +72,8 @@ cera_status cera_tokenizer_decode(const cera_tokenizer *t, const int32_t *ids, s
     const bool special = (flags & CERA_DECODE_SPECIAL) != 0, first = (flags & CERA_DECODE_CONTINUES) == 0;
     return cera_vocab_detokenize(t->vocab, ids, n_ids, special, first, text, size, e);
 }
+
+const cera_vocab *cera_tokenizer_vocab(const cera_tokenizer *t) { return t ? t->vocab : NULL; }
 
 static bool in_range(const cera_tokenizer *t, int32_t id) { return t && id >= 0 && id < cera_vocab_size(t->vocab); }
 
