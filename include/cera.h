@@ -364,8 +364,8 @@ typedef struct cera_batch {
     cera_session *const *sessions; /* all of the engine, each once */
     int32_t n_sessions;
     cera_session *cancel_on; /* cancelling this session cancels the step; NULL: the step cannot be cancelled */
-    /* Called during the step on the calling thread, in pieces: rows[n] are row numbers of the batch, ascending. They must not start
-     * another step; cera_session_cancel is fine. */
+    /* Called during the step on the calling thread, in pieces: rows[n] are row numbers of the batch, ascending. They must not
+     * start another step; cera_session_cancel is fine. */
     void (*on_logits)(void *ctx, const int32_t *rows, int32_t n, const float *logits); /* [n][n_vocab] f32 */
     void (*on_hidden)(void *ctx, const int32_t *rows, int32_t n,
                       const float *hidden); /* [n][n_embd] f32, final normalised states */
