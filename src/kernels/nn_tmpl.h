@@ -17,15 +17,34 @@ static inline v16 v16_poly4(v16 x, float c4, float c3, float c2, float c1, float
     return v16_fma(p, x, v16_set(c0));
 }
 
-static inline v16 v16_exp(v16 x) {
-    v16 z = v16_fma(x, v16_set(NN_LOG2E), v16_set(NN_MAGIC)), n = v16_sub(z, v16_set(NN_MAGIC));
-    v16 r = v16_fnma(n, v16_set(NN_LN2_LO), v16_fnma(n, v16_set(NN_LN2_HI), x));
+/* p and z: exp(x) = p times 2^n, n in the low bits of z. */
+static inline v16 v16_exp_parts(v16 x, v16 *z) {
+    *z = v16_fma(x, v16_set(NN_LOG2E), v16_set(NN_MAGIC));
+    v16 n = v16_sub(*z, v16_set(NN_MAGIC)), r = v16_fnma(n, v16_set(NN_LN2_LO), v16_fnma(n, v16_set(NN_LN2_HI), x));
     v16 p = v16_poly4(r, NN_E4, NN_E3, NN_E2, NN_E1, NN_E0);
-    p = v16_add(v16_set(1.0f), v16_fma(p, v16_mul(r, r), r));
-    v16 y = v16_if_less(x, v16_set(NN_EXP_HI), v16_times_2n(p, z), v16_set(INFINITY));
-    y = v16_if_less(x, v16_set(NN_EXP_LO), v16_set(0.0f), y);
-    return v16_if_nan(x, x, y);
+    return v16_add(v16_set(1.0f), v16_fma(p, v16_mul(r, r), r));
 }
+
+#ifndef NN_OWN_EXP
+/* For x <= 0 or NaN, as after the subtraction of a maximum: needs no limit above. */
+static inline v16 v16_exp_of_negative(v16 x) {
+    v16 z, p = v16_exp_parts(x, &z);
+    return v16_if_nan(x, x, v16_if_less(x, v16_set(NN_EXP_LO), v16_set(0.0f), v16_times_2n(p, z)));
+}
+
+static inline v16 v16_exp(v16 x) {
+    v16 z, p = v16_exp_parts(x, &z), y = v16_if_less(x, v16_set(NN_EXP_HI), v16_times_2n(p, z), v16_set(INFINITY));
+    return v16_if_nan(x, x, v16_if_less(x, v16_set(NN_EXP_LO), v16_set(0.0f), y));
+}
+#else
+static inline v16 v16_exp_of_negative(v16 x) {
+    v16 z, p = v16_exp_parts(x, &z);
+    return v16_exp_scale(x, p, v16_sub(z, v16_set(NN_MAGIC)));
+}
+
+/* From 89 on the scaling overflows to infinity by itself. */
+static inline v16 v16_exp(v16 x) { return v16_exp_of_negative(v16_not_above(x, 89.0f)); }
+#endif
 
 static inline v16 v16_tanh(v16 x) {
     v16 a = v16_abs(x), u = v16_mul(x, x), one = v16_set(1.0f);
@@ -126,38 +145,47 @@ static void NN_TIER(softcap)(float *x, int n, float c) {
     if (i < n) v16_store_n(x + i, v16_softcap(v16_load_n(x + i, n - i), cap), n - i);
 }
 
+/* Four maxima side by side: the order of a maximum does not matter. */
 static inline float row_max(const float *x, int n) {
-    v16 m = v16_set(-INFINITY);
+    v16 m[4] = {v16_set(-INFINITY), v16_set(-INFINITY), v16_set(-INFINITY), v16_set(-INFINITY)};
     int i = 0;
-    for (; i + 16 <= n; i += 16) m = v16_larger(v16_load(x + i), m);
-    float max = v16_largest(m);
+    for (; i + 64 <= n; i += 64) {
+        for (int j = 0; j < 4; j++) m[j] = v16_larger(v16_load(x + i + 16 * j), m[j]);
+    }
+    for (; i + 16 <= n; i += 16) m[0] = v16_larger(v16_load(x + i), m[0]);
+    float max = v16_largest(v16_larger(v16_larger(m[0], m[1]), v16_larger(m[2], m[3])));
     for (; i < n; i++) max = x[i] > max ? x[i] : max;
     return max;
 }
 
-static void NN_TIER(softmax)(float *x, int n) {
-    const v16 max = v16_set(row_max(x, n));
+/* x[n], n a multiple of 16, becomes exp(x - max); returns the lanes' sums. */
+static inline v16 exp_row(float *x, int n, v16 max) {
     v16 sum = v16_set(0.0f);
-    int i = 0, tail = n % 16;
-    for (; i + 16 <= n; i += 16) {
-        v16 e = v16_exp(v16_sub(v16_load(x + i), max));
+    for (int i = 0; i < n; i += 16) {
+        v16 e = v16_exp_of_negative(v16_sub(v16_load(x + i), max));
         v16_store(x + i, e);
         sum = v16_add(sum, e);
     }
+    return sum;
+}
+
+static void NN_TIER(softmax)(float *x, int n) {
+    const v16 max = v16_set(row_max(x, n));
+    const int tail = n % 16, whole = n - tail;
+    v16 sum = exp_row(x, whole, max);
     if (tail) {
-        v16_store_n(x + i, v16_exp(v16_sub(v16_load_n(x + i, tail), max)), tail);
-        sum = v16_add(sum, v16_load_n(x + i, tail));
+        v16_store_n(x + whole, v16_exp_of_negative(v16_sub(v16_load_n(x + whole, tail), max)), tail);
+        sum = v16_add(sum, v16_load_n(x + whole, tail));
     }
     const v16 total = v16_set(v16_tree(sum));
-    for (i = 0; i + 16 <= n; i += 16) v16_store(x + i, v16_div(v16_load(x + i), total));
-    if (tail) v16_store_n(x + i, v16_div(v16_load_n(x + i, tail), total), tail);
+    for (int i = 0; i < whole; i += 16) v16_store(x + i, v16_div(v16_load(x + i), total));
+    if (tail) v16_store_n(x + whole, v16_div(v16_load_n(x + whole, tail), total), tail);
 }
 
 /* Blocks of 16 keys outside [lo, hi) are zeroed and cost nothing more. Within the first and the last block the keys that are
- * not seen count as -infinity for the maximum, and are zeroed again before the sum (the maximum itself may be -infinity). */
+ * not seen count as -infinity: their exp is 0, unless the maximum itself is -infinity; so they are zeroed and summed again. */
 static void NN_TIER(attend_softmax)(float *s, int lo, int hi, float softcap, float *max_out, float *sum_out) {
     const int from = lo & ~15, to = (hi + 15) & ~15;
-    v16 sum = v16_set(0.0f);
     if (softcap != 0.0f) {
         const v16 cap = v16_set(softcap);
         for (int i = from; i < to; i += 16) v16_store(s + i, v16_softcap(v16_load(s + i), cap));
@@ -165,21 +193,22 @@ static void NN_TIER(attend_softmax)(float *s, int lo, int hi, float softcap, flo
     for (int i = from; i < lo; i++) s[i] = -INFINITY;
     for (int i = hi; i < to; i++) s[i] = -INFINITY;
     const float max = row_max(s + from, to - from);
-    const v16 m = v16_set(max);
-    for (int i = from; i < to; i += 16) v16_store(s + i, v16_exp(v16_sub(v16_load(s + i), m)));
+    v16 sum = exp_row(s + from, to - from, v16_set(max));
     if (lo > 0) memset(s, 0, (size_t)lo * sizeof *s);
     if (hi < CERA_SEGMENT_TOKENS) memset(s + hi, 0, (size_t)(CERA_SEGMENT_TOKENS - hi) * sizeof *s);
-    for (int i = from; i < to; i += 16) sum = v16_add(sum, v16_load(s + i));
+    if (max == -INFINITY) {
+        sum = v16_set(0.0f);
+        for (int i = from; i < to; i += 16) sum = v16_add(sum, v16_load(s + i));
+    }
     *max_out = max;
     *sum_out = v16_tree(sum);
 }
 
 static void NN_TIER(attend_merge)(float *m, float *l, float *o, float m2, float l2, const float *o2, int d_v) {
-    float max = m2 > *m ? m2 : *m, pair[16] = {*m - max, m2 - max};
-    v16_store(pair, v16_exp(v16_load(pair)));
-    const v16 scale = v16_set(pair[0]), scale2 = v16_set(pair[1]);
+    const float max = m2 > *m ? m2 : *m;
+    const v16 scale = v16_exp_of_negative(v16_set(*m - max)), scale2 = v16_exp_of_negative(v16_set(m2 - max));
     *m = max;
-    *l = fmaf(*l, pair[0], l2 * pair[1]);
+    *l = fmaf(*l, v16_first(scale), l2 * v16_first(scale2));
     int i = 0, tail = d_v % 16;
     for (; i + 16 <= d_v; i += 16) v16_store(o + i, v16_fma(v16_load(o + i), scale, v16_mul(v16_load(o2 + i), scale2)));
     if (tail) v16_store_n(o + i, v16_fma(v16_load_n(o + i, tail), scale, v16_mul(v16_load_n(o2 + i, tail), scale2)), tail);

@@ -308,12 +308,12 @@ void cera_check_nn_attend_softmax(cera_check *c) {
 typedef struct glu_job {
     const cera_check *c;
     cera_activation act;
-    float *x, *y;
+    float *x, *y, *out;
 } glu_job;
 
 static void glu_once(void *ctx) {
     glu_job *j = ctx;
-    j->c->k->glu(j->act, j->x, j->y, 8192, j->y);
+    j->c->k->glu(j->act, j->x, j->y, 8192, j->out);
 }
 static void softmax_once(void *ctx) {
     glu_job *j = ctx;
@@ -325,12 +325,13 @@ static void softmax_once(void *ctx) {
 void cera_check_nn_glu_bench(cera_check *c) {
     static const char *const names[] = {"silu", "gelu", "gelu_erf", "relu_sq", "swiglu_oai"};
     for (int act = 0; act < CERA_ACT_COUNT; act++) {
-        glu_job j = {c, (cera_activation)act, cera_check_nn_normals(c, 8192, 1), cera_check_nn_normals(c, 8192, 1)};
+        glu_job j = {c, (cera_activation)act, cera_check_nn_normals(c, 8192, 1), cera_check_nn_normals(c, 8192, 1),
+                     cera_check_nn_normals(c, 8192, 1)};
         printf("glu/%s: %s, 8192 elements %.2f us\n", c->tier, names[act], 1e6 * cera_check_time(glu_once, &j, 0.03));
     }
 }
 
 void cera_check_nn_softmax_bench(cera_check *c) {
-    glu_job j = {c, CERA_ACT_SILU, cera_check_nn_normals(c, 256, 1), cera_check_nn_normals(c, 256, 1)};
+    glu_job j = {c, CERA_ACT_SILU, cera_check_nn_normals(c, 256, 1), cera_check_nn_normals(c, 256, 1), NULL};
     printf("attend_softmax/%s: 256 keys %.0f ns\n", c->tier, 1e9 * cera_check_time(softmax_once, &j, 0.05));
 }

@@ -83,6 +83,7 @@ static inline float32x4_t nn_times_2n(float32x4_t p, float32x4_t z) {
 static inline v16 v16_times_2n(v16 p, v16 z) {
     return v16_make(nn_times_2n(p.a, z.a), nn_times_2n(p.b, z.b), nn_times_2n(p.c, z.c), nn_times_2n(p.d, z.d));
 }
+static inline float v16_first(v16 x) { return vgetq_lane_f32(x.a, 0); }
 static inline float v16_tree(v16 x) {
     float32x4_t four = vaddq_f32(vaddq_f32(x.a, x.c), vaddq_f32(x.b, x.d));
     float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));

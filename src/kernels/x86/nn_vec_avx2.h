@@ -69,6 +69,7 @@ static inline __m256 nn_times_2n(__m256 p, __m256 z) {
 }
 /* p times 2^n where the low bits of z hold n. */
 static inline v16 v16_times_2n(v16 p, v16 z) { return v16_make(nn_times_2n(p.a, z.a), nn_times_2n(p.b, z.b)); }
+static inline float v16_first(v16 x) { return _mm256_cvtss_f32(x.a); }
 static inline float v16_tree(v16 x) {
     __m256 a = _mm256_add_ps(x.a, x.b);
     __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "kernels/nn_math.h"
 
 #define NN_TIER(name) name##_avx512
 
@@ -35,10 +36,15 @@ static inline v16 v16_if_nan(v16 a, v16 x, v16 y) { return _mm512_mask_blend_ps(
 /* x > m ? x : m: vmaxps returns its second operand when either is NaN. */
 static inline v16 v16_larger(v16 x, v16 m) { return _mm512_max_ps(x, m); }
 static inline int v16_any_equal(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ) != 0; }
-/* p times 2^n where the low bits of z hold n. */
-static inline v16 v16_times_2n(v16 p, v16 z) {
-    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(z), 23)));
+/* x, but at most `limit`; NaN stays. */
+static inline v16 v16_not_above(v16 x, float limit) { return _mm512_min_ps(_mm512_set1_ps(limit), x); }
+
+/* exp needs fewer steps here: vscalefps multiplies by 2^n exactly, gives infinity where it must, and lets NaN pass. */
+#define NN_OWN_EXP
+static inline v16 v16_exp_scale(v16 x, v16 p, v16 n) {
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(NN_EXP_LO), _CMP_NLT_UQ), p, n);
 }
+static inline float v16_first(v16 x) { return _mm512_cvtss_f32(x); }
 static inline float v16_tree(v16 x) {
     __m256 a = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
     __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
