@@ -1,13 +1,15 @@
 /* nn_math.h: the coefficients of our own exp, tanh, erfc, sin and cos, shared by the C reference (ref/nn_ref.h) and the tiers
  * (nn_tmpl.h), which evaluate them with the same operations in the same order, so that every tier gives the same bits.
  *
- * Numbers (errors against the true value, measured over all arguments by tests/check/check_nn_math.c).
+ * Numbers (the largest errors found over every 37th float; tests/check/check_nn_math.c keeps to these bounds).
  *   exp     n = rint(x log2 e); r = x - n ln 2 in two fused steps; 1 + (r + r^2 E(r)), E of degree 4 (minimax, 0.05 ulp); times
- * 2^n exactly. Below EXP_LO: 0 (no denormal results); above EXP_HI: infinity. 1.0 ulp. tanh    |x| < 0.625: x + x u T(u), u =
- * x^2; else 1 - 2 / (exp(2|x|) + 1) with the sign of x. 1.5 ulp. sigmoid 1 / (1 + exp(-x)). 2 ulp. gelu    (tanh form) x / (1 +
- * exp(-2 u)), u = sqrt(2/pi) (x + 0.044715 x^3): the same function as x/2 (1 + tanh u), without its cancellation for negative
- * x. gelu    (erf form) x Phi(x): g = exp(-a^2) Q(t), a = |x| / sqrt 2, t = 1 / (1 + 0.4 a), Q a fit of exp(a^2) erfc(a) / 2;
- *           Phi = 1 - g for positive x, else g.
+ *           2^n exactly. Below EXP_LO: 0 (no denormal results); from EXP_HI on: infinity. 1.0 ulp.
+ *   tanh    |x| < 0.625: x + x u T(u), u = x^2; else 1 - 2 / (exp(2|x|) + 1) with the sign of x. 1.3 ulp.
+ *   sigmoid 1 / (1 + exp(-x)). 2.4 ulp; 0 below -88.7. silu: x / (1 + exp(-x)), the same.
+ *   gelu    (tanh form) x / (1 + exp(-2 u)), u = sqrt(2/pi) (x + 0.044715 x^3): the same function as x/2 (1 + tanh u), without
+ *           its cancellation for negative x. 2.2 times 2^-24 |x|.
+ *   gelu    (erf form) x Phi(x): g = exp(-a^2) Q(t), a = |x| / sqrt 2, t = 1 / (1 + 0.4 a), Q a fit of exp(a^2) erfc(a) / 2;
+ *           Phi = 1 - g for positive x, else g. 4 times 2^-24 |x|.
  *   sin,cos in double: n = rint(p 2/pi), r = fma(-n, P1, p) is exact for |n| < 2^31, then the second part of pi/2 and the
  * rounding error of position * frequency are taken off; Taylor-like polynomials on [-pi/4, pi/4]; absolute error below 1e-15
  *           before the one rounding to f32. Cody, Waite, "Software Manual for the Elementary Functions" (1980), chapter 8. */
