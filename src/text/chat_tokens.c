@@ -43,7 +43,7 @@ static int32_t find_control(const cera_vocab *v, const cera_jinja_text *t, size_
         const cera_jinja_segment *s = &t->segments[*segment];
         if (*at < s->start) *at = s->start;
         while (!s->user && *at < s->end) {
-            bool may = v->trie_root[(uint8_t)t->text[*at]] != 0;
+            bool may = v->begins_special[(uint8_t)t->text[*at]];
             int32_t id = may ? cera_vocab_match_special(v, t->text + *at, s->end - *at, true) : -1;
             if (id >= 0 && v->types[id] != CERA_TOKEN_USER) return id;
             *at += id >= 0 ? v->text_at[id + 1] - v->text_at[id] : 1; /* user-defined tokens are part of text anyway */

@@ -107,7 +107,7 @@ static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 static size_t find_special(const cera_vocab *v, const char *text, size_t at, size_t n, bool special, int32_t *id) {
     for (; at < n; at++) {
         uint8_t byte = (uint8_t)text[at];
-        if (!(special ? v->trie_root[byte] != 0 : v->has_user_root[byte])) continue;
+        if (!(special ? v->begins_special[byte] : v->begins_user[byte])) continue;
         *id = cera_vocab_match_special(v, text + at, n - at, special);
         if (*id >= 0) return at;
     }

@@ -46,22 +46,20 @@ static bool is_piece(const cera_vocab *v, uint32_t id) {
 }
 
 cera_status cera_unigram_create(cera_vocab *v, const cera_vocab_desc *d, cera_error *e) {
-    size_t total = 1;
-    uint32_t n_nodes = 1;
+    size_t total = 0;
     float lowest = FLT_MAX;
+    trie_builder *b;
     CERA_TRY(read_charsmap(v, d->charsmap, e));
     for (uint32_t id = 0; id < (uint32_t)v->n_tokens; id++) {
         total += is_piece(v, id) ? v->bytes_at[id + 1] - v->bytes_at[id] : 0;
         if (v->types[id] == CERA_TOKEN_NORMAL && v->scores[id] < lowest) lowest = v->scores[id];
     }
     v->unknown_score = (lowest == FLT_MAX ? 0.0f : lowest) - unknown_penalty;
-    v->pieces = cera_arena_alloc(v->arena, total, sizeof *v->pieces);
-    if (!v->pieces) return cera_fail(e, CERA_ERR_MEMORY, "vocabulary: out of memory for %d tokens", v->n_tokens);
+    CERA_TRY(cera_trie_begin(total, &b, e));
     for (uint32_t id = 0; id < (uint32_t)v->n_tokens; id++) {
-        cera_text_view t = vocab_bytes(v, id);
-        if (is_piece(v, id)) cera_trie_add(v->pieces, &n_nodes, v->piece_root, t.text, t.size, (int32_t)id);
+        if (is_piece(v, id)) cera_trie_add(b, vocab_bytes(v, id), (int32_t)id);
     }
-    return CERA_OK;
+    return cera_trie_finish(b, v->arena, &v->pieces, e);
 }
 
 /* ---- normalisation ---------------------------------------------------------------------------------------------------- */
@@ -141,20 +139,18 @@ static void find_best(const cera_vocab *v, const char *text, size_t n, best *pla
     for (size_t i = 1; i <= n; i++) places[i].score = -DBL_MAX;
     places[0] = (best){0, -1, 0};
     for (size_t begin = 0; begin < n;) {
-        uint32_t code, node = v->piece_root[(uint8_t)text[begin]];
+        uint32_t code, node = 0;
         size_t length = (size_t)cera_utf8_decode(text + begin, n - begin, &code);
         bool whole = false; /* some token is exactly this character */
         if (length == 0) length = 1;
-        for (size_t end = begin + 1; node; end++) {
+        for (size_t end = begin + 1; end <= n; end++) {
+            node = trie_child(v->pieces, node, (uint8_t)text[end - 1]);
+            if (node == 0) break;
             int32_t id = v->pieces[node].id;
-            if (id >= 0) {
-                if (end - begin == length) whole = true;
-                challenge(&places[end], places[begin].score + (v->types[id] == CERA_TOKEN_USER ? 0.0 : (double)v->scores[id]),
-                          id, begin);
-            }
-            if (end == n) break;
-            node = v->pieces[node].child;
-            while (node && v->pieces[node].byte != (uint8_t)text[end]) node = v->pieces[node].sibling;
+            if (id < 0) continue;
+            if (end - begin == length) whole = true;
+            double score = v->types[id] == CERA_TOKEN_USER ? 0.0 : (double)v->scores[id];
+            challenge(&places[end], places[begin].score + score, id, begin);
         }
         if (!whole) challenge(&places[begin + length], places[begin].score + v->unknown_score, -1, begin);
         begin += length;

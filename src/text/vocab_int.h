@@ -50,10 +50,13 @@ typedef struct pair_slot {
     uint32_t rank, merged;
 } pair_slot;
 
+/* A node of a trie over bytes. Its children lie side by side, in the order of their bytes: the child for a byte is first plus
+ * the number of smaller bytes that have one. Node 0 is the root. */
 typedef struct trie_node {
-    uint32_t child, sibling; /* 0: none */
-    int32_t id;              /* -1: no token ends here */
-    uint8_t byte;
+    uint64_t has[4];   /* bit b % 64 of word b / 64: there is a child for byte b */
+    uint8_t before[4]; /* children in the words before */
+    uint32_t first;
+    int32_t id; /* of the token that ends here, -1: none */
 } trie_node;
 
 struct cera_vocab {
@@ -82,9 +85,8 @@ struct cera_vocab {
     size_t max_word;
     cera_pretok *pretok; /* NULL: text is not split by regexes */
 
-    trie_node *trie; /* special and user-defined tokens by text; node 0 is nothing */
-    uint32_t trie_root[256];
-    bool has_user_root[256];    /* a user-defined token begins with the byte */
+    trie_node *trie;                            /* special and user-defined tokens by text */
+    bool begins_special[256], begins_user[256]; /* bytes that such a token begins with */
     bool ascii_pairs[128][128]; /* neighbours inside some token: where a pair is in none, text can be cut (bpe.c) */
     uint64_t *code_pairs;       /* the same above ASCII, hashed: CODE_PAIR_BITS bits */
 
@@ -92,8 +94,7 @@ struct cera_vocab {
     size_t n_charsmap;
     const char *replacements;
     size_t n_replacements;
-    trie_node *pieces; /* unigram: all tokens */
-    uint32_t piece_root[256];
+    trie_node *pieces; /* unigram: all tokens by bytes */
     float unknown_score;
 };
 
@@ -183,6 +184,24 @@ cera_status cera_pairs_build(cera_vocab *v, const cera_vocab_desc *d,
  */
 size_t cera_vocab_spell(const cera_vocab *v, const char *text, size_t n, char *out);
 
+/* ---- vocab_trie.c -------------------------------------------------------------------------------------------------- */
+
+/* The child of a node for a byte, 0: none. */
+static inline uint32_t trie_child(const trie_node *nodes, uint32_t node, uint8_t byte) {
+    const trie_node *n = &nodes[node];
+    unsigned word = byte >> 6;
+    uint64_t bit = (uint64_t)1 << (byte & 63);
+    if (!(n->has[word] & bit)) return 0;
+    return n->first + n->before[word] + (uint32_t)__builtin_popcountll(n->has[word] & (bit - 1));
+}
+
+typedef struct trie_builder trie_builder;
+/* max_bytes: of all strings that will be added. */
+cera_status cera_trie_begin(size_t max_bytes, trie_builder **out, cera_error *e);
+void cera_trie_add(trie_builder *b, cera_text_view text, int32_t id); /* not empty; the first of equal strings stays */
+/* Destroys the builder, also when it fails. */
+cera_status cera_trie_finish(trie_builder *b, cera_arena *arena, trie_node **out, cera_error *e);
+
 /* ---- the rest ------------------------------------------------------------------------------------------------------ */
 
 cera_status cera_vocab_create_with(const cera_vocab_desc *d, const vocab_rules *rules, cera_vocab **out, cera_error *e);
@@ -193,9 +212,6 @@ void cera_vocab_set_eog(cera_vocab *v, const cera_vocab_desc *d);
 cera_status cera_vocab_build_special(cera_vocab *v, cera_error *e);
 /* The longest special token at text, -1: none; control and unknown tokens only when special. */
 int32_t cera_vocab_match_special(const cera_vocab *v, const char *text, size_t n, bool special);
-/* Adds a string to a trie whose nodes lie in one array with room left; *n_nodes counts. */
-void cera_trie_add(trie_node *nodes, uint32_t *n_nodes, uint32_t root[256], const char *text, size_t n, int32_t id);
-
 /* GPT-2's byte alphabet: the byte that a code point stands for, -1: none. */
 int cera_alphabet_byte(uint32_t code);
 

@@ -115,24 +115,7 @@ void cera_vocab_set_eog(cera_vocab *v, const cera_vocab_desc *d) {
     }
 }
 
-/* ---- the trie ------------------------------------------------------------------------------------------------------- */
-
-void cera_trie_add(trie_node *nodes, uint32_t *n_nodes, uint32_t root[256], const char *text, size_t n, int32_t id) {
-    uint32_t *link = &root[(uint8_t)text[0]];
-    for (size_t i = 0;; i++) {
-        uint8_t byte = (uint8_t)text[i];
-        while (*link && nodes[*link].byte != byte) link = &nodes[*link].sibling;
-        if (*link == 0) {
-            *link = (*n_nodes)++;
-            nodes[*link] = (trie_node){0, 0, -1, byte};
-        }
-        if (i + 1 == n) {
-            if (nodes[*link].id < 0) nodes[*link].id = id;
-            return;
-        }
-        link = &nodes[*link].child;
-    }
-}
+/* ---- special tokens in text ------------------------------------------------------------------------------------------ */
 
 static bool cut_out(const cera_vocab *v, uint32_t id) {
     size_t n = v->text_at[id + 1] - v->text_at[id];
@@ -141,29 +124,28 @@ static bool cut_out(const cera_vocab *v, uint32_t id) {
 }
 
 cera_status cera_vocab_build_special(cera_vocab *v, cera_error *e) {
-    size_t total = 1;
-    uint32_t n_nodes = 1;
+    size_t total = 0;
+    trie_builder *b;
     for (uint32_t id = 0; id < (uint32_t)v->n_tokens; id++) total += cut_out(v, id) ? v->text_at[id + 1] - v->text_at[id] : 0;
-    v->trie = cera_arena_alloc(v->arena, total, sizeof *v->trie);
-    if (!v->trie) return cera_fail(e, CERA_ERR_MEMORY, "vocabulary: out of memory for special tokens");
+    CERA_TRY(cera_trie_begin(total, &b, e));
     for (uint32_t id = 0; id < (uint32_t)v->n_tokens; id++) {
         if (!cut_out(v, id)) continue;
         cera_text_view t = vocab_text(v, id);
-        cera_trie_add(v->trie, &n_nodes, v->trie_root, t.text, t.size, (int32_t)id);
-        if (v->types[id] == CERA_TOKEN_USER) v->has_user_root[(uint8_t)t.text[0]] = true;
+        cera_trie_add(b, t, (int32_t)id);
+        v->begins_special[(uint8_t)t.text[0]] = true;
+        if (v->types[id] == CERA_TOKEN_USER) v->begins_user[(uint8_t)t.text[0]] = true;
     }
-    return CERA_OK;
+    return cera_trie_finish(b, v->arena, &v->trie, e);
 }
 
 int32_t cera_vocab_match_special(const cera_vocab *v, const char *text, size_t n, bool special) {
     int32_t found = -1;
-    uint32_t node = v->trie_root[(uint8_t)text[0]];
-    for (size_t i = 0; node;) {
+    uint32_t node = 0;
+    for (size_t i = 0; i < n; i++) {
+        node = trie_child(v->trie, node, (uint8_t)text[i]);
+        if (node == 0) break;
         int32_t id = v->trie[node].id;
         if (id >= 0 && (special || v->types[id] == CERA_TOKEN_USER)) found = id;
-        if (++i == n) break;
-        node = v->trie[node].child;
-        while (node && v->trie[node].byte != (uint8_t)text[i]) node = v->trie[node].sibling;
     }
     return found;
 }
