@@ -174,7 +174,8 @@ INLINE void chunk_wide(cera_dtype t, const uint8_t *w, size_t stride, int b, int
         const uint8_t *p = w + (size_t)row * stride;
         for (int g = 0; g < VEC_GROUPS; g++) load_chunk(t, p + (size_t)(g * VEC_ROWS) * stride, stride, &shared[g]);
         for (int first = 0; first < n_blocks; first += step_blocks(t)) {
-            for (int g = 0; g < VEC_GROUPS; g++) load_step(t, p + (size_t)(g * VEC_ROWS) * stride, stride, first, &raw[g]);
+            for (int g = 0; g < VEC_GROUPS; g++)
+                load_step(t, p + (size_t)(g * VEC_ROWS) * stride, stride, first, &raw[g], &s, row + g * VEC_ROWS);
 #pragma GCC unroll 4
             for (int j = 0; j < step_blocks(t); j++) {
                 size_t at = (size_t)(b + first + j) * (size_t)x->n + (size_t)c0;
@@ -232,7 +233,7 @@ INLINE void one_column(cera_dtype t, const uint8_t *w, size_t stride, int k, con
             int ahead = VEC_ROWS * chunk_bytes(t) / CHUNK_BLOCKS * step_blocks(t);
             for (int line = 0; line < ahead; line += 64) _mm_prefetch((const char *)next + line, _MM_HINT_T0);
             next += ahead;
-            load_step(t, w, stride, first, &raw);
+            load_step(t, w, stride, first, &raw, &s, 0);
 #pragma GCC unroll 4
             for (int j = 0; j < step_blocks(t); j++) {
                 size_t at = (size_t)(b + first + j) * (size_t)x->n + (size_t)column;

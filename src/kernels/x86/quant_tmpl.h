@@ -83,6 +83,16 @@ INLINE void transpose16(const uint8_t *p, size_t stride, int turn, vec out[4]) {
     v_transpose(z, out);
 }
 
+/* The first 8 of 16 bytes of each row. */
+INLINE void transpose8(const uint8_t *p, size_t stride, vec out[2]) {
+    vec z[4];
+    __asm__ volatile("" : "+r"(stride));
+    for (int i = 0; i < 4; i++) z[i] = v_rows_by_4(p + (size_t)i * stride, stride);
+    vec t0 = v_lo32(z[0], z[1]), t2 = v_lo32(z[2], z[3]);
+    out[0] = v_lo64(t0, t2);
+    out[1] = v_hi64(t0, t2);
+}
+
 INLINE fvec high_f16(vec v) { return f_low_f16(v_srl32(v, 16)); }
 INLINE vec byte_of(vec v, int i) { return v_and(v_srl32(v, (8 * i)), v_set32(255)); }
 INLINE vec signed_byte_of(vec v, int i) { return v_sra32(v_sll32(v, (24 - 8 * i)), 24); }
@@ -98,7 +108,7 @@ INLINE fvec e8m0_half(vec e) {
 #if VEC_CHUNK_WORDS
 /* A whole chunk of 8 blocks at once. */
 INLINE void scales_small8(cera_dtype t, const uint8_t *w, size_t stride, panel_scales *s, int first) {
-    if (t == CERA_Q4_1 || t == CERA_Q5_1) {
+    if (t == CERA_Q4_1) {
         vec z[8];
         v_chunk_words(w, stride, block_bytes(t), 0, z);
         for (int b = 0; b < 8; b++) {
@@ -123,14 +133,14 @@ INLINE void scales_small8(cera_dtype t, const uint8_t *w, size_t stride, panel_s
 
 INLINE void scales_small(cera_dtype t, const uint8_t *w, size_t stride, int n_blocks, panel_scales *s, int first) {
 #if VEC_CHUNK_WORDS
-    if (n_blocks == CHUNK_BLOCKS && block_bytes(t) <= CHUNK_WORDS_BYTES) {
+    if (n_blocks == CHUNK_BLOCKS) {
         scales_small8(t, w, stride, s, first);
         return;
     }
 #endif
     for (int b = 0; b < n_blocks; b++) {
         const uint8_t *p = w + b * block_bytes(t);
-        if (t == CERA_Q4_1 || t == CERA_Q5_1) {
+        if (t == CERA_Q4_1) {
             vec z = v_words(p, stride);
             f_store(&s->d[b][first], f_low_f16(z));
             f_store(&s->m[b][first], high_f16(z));
@@ -221,6 +231,9 @@ INLINE void chunk_scales(cera_dtype t, const uint8_t *w, size_t stride, int n_bl
     case CERA_Q3_K: scales_q3_k(w, stride, s, first); break;
     case CERA_Q2_K: scales_q2_k(w, stride, s, first); break;
     case CERA_IQ4_XS: scales_iq4_xs(w, stride, s, first); break;
+    case CERA_Q5_0:
+    case CERA_Q5_1:
+    case CERA_Q8_0: break; /* load_step */
     default: scales_small(t, w, stride, n_blocks, s, first); break;
     }
 }
@@ -244,22 +257,35 @@ INLINE void next_step(cera_dtype t, raw_chunk *c) {
     for (int i = 0; (t == CERA_Q5_K || t == CERA_Q3_K) && i < 8; i++) c->v[i] = v_srl32(c->v[i], step_blocks(t));
 }
 
-/* w: the chunk; first: the step's first sub-block in it. */
-INLINE void load_step(cera_dtype t, const uint8_t *w, size_t stride, int first, raw_step *r) {
+/* w: the chunk; first: the step's first sub-block in it; s, row: where the scales go of the types whose blocks are too large
+ * for v_chunk_words: their head is transposed here. */
+INLINE void load_step(cera_dtype t, const uint8_t *w, size_t stride, int first, raw_step *r, panel_scales *s, int row) {
     const uint8_t *p = is_superblock(t) ? w : w + first * block_bytes(t);
+    vec head[2];
     switch (t) {
     case CERA_Q4_0:
     case CERA_IQ4_NL: transpose16(p + 2, stride, 0, r->v); break;
     case CERA_Q4_1: transpose16(p + 4, stride, 0, r->v); break;
     case CERA_MXFP4: transpose16(p + 1, stride, 0, r->v); break;
     case CERA_IQ4_XS: transpose16(p + 8 + 16 * first, stride, 0, r->v); break;
-    case CERA_Q5_0:
+    case CERA_Q5_0: /* d, qh in 6 bytes */
         transpose16(p + 6, stride, 0, r->v);
-        r->v[4] = v_words(p + 2, stride);
+        transpose8(p, stride, head);
+        f_store(&s->d[first][row], f_low_f16(head[0]));
+        r->v[4] = v_odd16(v_srl32(head[0], 16), v_sll32(head[1], 16));
         break;
-    case CERA_Q5_1:
+    case CERA_Q5_1: /* d, m, qh in 8 bytes */
         transpose16(p + 8, stride, 0, r->v);
-        r->v[4] = v_words(p + 4, stride);
+        transpose8(p, stride, head);
+        f_store(&s->d[first][row], f_low_f16(head[0]));
+        f_store(&s->m[first][row], high_f16(head[0]));
+        r->v[4] = head[1];
+        break;
+    case CERA_Q8_0:
+        transpose8(p, stride, head);
+        f_store(&s->d[first][row], f_low_f16(head[0]));
+        transpose16(p + 2, stride, 0, r->v);
+        transpose16(p + 18, stride, 0, r->v + 4);
         break;
     case CERA_Q6_K:
         p += first / 4 * 64; /* ql, then qh of this half */
@@ -269,8 +295,7 @@ INLINE void load_step(cera_dtype t, const uint8_t *w, size_t stride, int first, 
         transpose16(p + 16, stride, 0, r->v + 20);
         break;
     default: /* 32 bytes */
-        p += t == CERA_Q8_0   ? 2
-             : t == CERA_Q4_K ? 16 + 16 * first
+        p += t == CERA_Q4_K   ? 16 + 16 * first
              : t == CERA_Q5_K ? 48 + 16 * first
              : t == CERA_Q3_K ? 32 + 8 * first
                               : 16 + 8 * first;
@@ -282,7 +307,7 @@ INLINE void load_step(cera_dtype t, const uint8_t *w, size_t stride, int first, 
 
 INLINE vec shifted(vec v, int down) { return down >= 0 ? v_srl32(v, down) : v_sll32(v, -down); }
 /* (a & mask_a) | (b & mask_b) */
-INLINE vec join(vec a, int mask_a, vec b, int mask_b) { return v_or(v_and(a, v_set8(mask_a)), v_and(b, v_set8(mask_b))); }
+INLINE vec join(vec a, int mask_a, vec b, int mask_b) { return v_or_and(v_and(a, v_set8(mask_a)), b, v_set8(mask_b)); }
 
 /* The sixteen values, plus byte_offset. */
 INLINE vec value_table(cera_dtype t) {

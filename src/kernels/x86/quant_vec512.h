@@ -108,8 +108,8 @@ INLINE fvec f_halves(const uint8_t *p, size_t stride) { return _mm512_cvtph_ps(h
 
 /* One 16-bit or 32-bit word of each of 8 blocks of `size` <= 20 bytes, for all rows: the words of block j are at w + j * size.
  * Per row two loads of 64 bytes within the 8 blocks, each permuted into the row's place; then a transposition. Inserting the
- * words one by one costs 70 instructions a block, this about 10. (Larger blocks need four loads a row, which lost.) */
-enum { CHUNK_WORDS_BYTES = 20, PIECE_WORDS = 4 }; /* words that one load serves */
+ * words one by one costs 70 instructions a block, this about 10. (Larger blocks would need four loads a row, which lost.) */
+enum { PIECE_WORDS = 4 }; /* words that one load serves */
 /* Where the load that holds word j of the blocks begins. */
 INLINE int piece_begin(int size, int j) { return j / PIECE_WORDS * PIECE_WORDS * size; }
 /* Word j's place in its load, in 16-bit words. */
