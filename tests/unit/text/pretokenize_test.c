@@ -178,6 +178,7 @@ static struct {
     int (*match)(const void *, const uint8_t *, size_t, size_t, uint32_t, void *, void *);
     size_t *(*ovector)(void *);
     void (*code_free)(void *);
+    void (*match_data_free)(void *);
 } pcre;
 
 static bool load_pcre(void) {
@@ -188,7 +189,8 @@ static bool load_pcre(void) {
     *(void **)&pcre.match = dlsym(h, "pcre2_match_8");
     *(void **)&pcre.ovector = dlsym(h, "pcre2_get_ovector_pointer_8");
     *(void **)&pcre.code_free = dlsym(h, "pcre2_code_free_8");
-    return pcre.compile && pcre.match_data && pcre.match && pcre.ovector && pcre.code_free;
+    *(void **)&pcre.match_data_free = dlsym(h, "pcre2_match_data_free_8");
+    return pcre.compile && pcre.match_data && pcre.match && pcre.ovector && pcre.code_free && pcre.match_data_free;
 }
 
 static void *pcre_compile(const char *pattern) {
@@ -280,6 +282,7 @@ static void list_assigned(void) {
         if (pcre.match(code, (const uint8_t *)bytes, (size_t)n, 0, 0, data, NULL) < 0) assigned[n_assigned++] = c;
     }
     pcre.code_free(code);
+    pcre.match_data_free(data);
 }
 
 typedef struct dice {
@@ -391,6 +394,7 @@ static void check_against_pcre(const cera_pretok_info *info) {
         }
     }
     for (size_t i = 0; i < o.n; i++) pcre.code_free(o.code[i]);
+    pcre.match_data_free(o.data);
     cera_pretok_destroy(p);
 }
 
