@@ -9,6 +9,7 @@ enum { MAX_EXPERTS = 1024, MAX_USED = 64 };
 
 struct cera_cpu_moe {
     int *count, *first;               /* [n_experts + 1] rows of each expert and where they begin in `slots` */
+    int *active;                      /* [n_active] experts that some row chose, ascending */
     int32_t *slot_row;                /* [max_rows * n_used] row of each slot, grouped by expert, rows ascending */
     int32_t *slot_of;                 /* [max_rows][n_used] slot of a row's rank-th choice */
     void *in_memory[CERA_ENC_COUNT];  /* gathered inputs, expert after expert */
@@ -16,7 +17,7 @@ struct cera_cpu_moe {
     cera_acts *in[CERA_ENC_COUNT], *mid[CERA_ENC_COUNT]; /* [n_experts] */
     float *mid_f32;                                      /* [slots][widest ff] */
     float *out;                                          /* [slots][n_embd] */
-    int n_experts, n_used;
+    int n_experts, n_used, n_active;
 };
 
 typedef struct route_task {
@@ -122,7 +123,12 @@ static void group_rows(experts_job *j) {
         for (int i = 0; i < used; i++) m->count[ids[i]]++;
     }
     m->first[0] = 0;
-    for (int x = 0; x < m->n_experts; x++) m->first[x + 1] = m->first[x] + m->count[x], m->count[x] = 0;
+    m->n_active = 0;
+    for (int x = 0; x < m->n_experts; x++) {
+        if (m->count[x]) m->active[m->n_active++] = x;
+        m->first[x + 1] = m->first[x] + m->count[x];
+        m->count[x] = 0;
+    }
     for (int r = 0; r < p->n_rows; r++) {
         const int32_t *ids = (const int32_t *)(const void *)cera_cpu_row(routes, r);
         for (int i = 0; i < used; i++) {
@@ -139,11 +145,11 @@ static void lay_out_experts(experts_job *j, cera_encoding enc, int k, void *memo
         if (j->m->count[x]) at += cera_acts_layout(enc, k, j->m->count[x], at, &acts[x]);
 }
 
-static void gather_expert(void *ctx, int x, int worker) {
+static void gather_expert(void *ctx, int task, int worker) {
     experts_job *j = ctx;
     (void)worker;
     struct cera_cpu_moe *m = j->m;
-    if (!m->count[x]) return;
+    int x = m->active[task];
     const cera_cpu_value *in = &j->p->values[j->op->op->in[0]];
     const int32_t *rows = m->slot_row + m->first[x];
     cera_acts_gather(j->enc_gate, &in->acts[j->enc_gate], rows, m->count[x], &m->in[j->enc_gate][x]);
@@ -172,7 +178,8 @@ static void store_mid(experts_job *j, int expert, int c, int first, int n, const
 
 static void glu_expert(void *ctx, int task, int worker) {
     experts_job *j = ctx;
-    int x = task / j->panels_ff, panel = task % j->panels_ff, count = j->m->count[x], first = panel * CERA_PANEL_ROWS;
+    int x = j->m->active[task / j->panels_ff], panel = task % j->panels_ff, count = j->m->count[x],
+        first = panel * CERA_PANEL_ROWS;
     int n = j->w[0]->n - first < CERA_PANEL_ROWS ? (int)(j->w[0]->n - first) : CERA_PANEL_ROWS;
     float *tg = j->p->scratch[worker].tile[0], *tu = j->p->scratch[worker].tile[1];
     for (int c0 = 0; c0 < count; c0 += CERA_MATMUL_COLUMNS) {
@@ -191,7 +198,8 @@ static void glu_expert(void *ctx, int task, int worker) {
 
 static void down_expert(void *ctx, int task, int worker) {
     experts_job *j = ctx;
-    int x = task / j->panels_out, panel = task % j->panels_out, count = j->m->count[x], first = panel * CERA_PANEL_ROWS;
+    int x = j->m->active[task / j->panels_out], panel = task % j->panels_out, count = j->m->count[x],
+        first = panel * CERA_PANEL_ROWS;
     const cera_weight *w = j->w[2];
     int n = w->n - first < CERA_PANEL_ROWS ? (int)(w->n - first) : CERA_PANEL_ROWS;
     float *tile = j->p->scratch[worker].tile[0];
@@ -237,14 +245,12 @@ void cera_cpu_run_experts(cera_program *p, cera_cpu_op *op) {
     lay_out_experts(&j, j.enc_gate, (int)j.w[0]->k, j.m->in_memory[j.enc_gate], j.m->in[j.enc_gate]);
     if (j.enc_up != j.enc_gate) lay_out_experts(&j, j.enc_up, (int)j.w[1]->k, j.m->in_memory[j.enc_up], j.m->in[j.enc_up]);
     lay_out_experts(&j, j.enc_down, (int)j.w[2]->k, j.m->mid_memory[j.enc_down], j.m->mid[j.enc_down]);
-    cera_cpu_parallel(p, j.m->n_experts, gather_expert, &j);
-    cera_cpu_parallel(p, j.m->n_experts * j.panels_ff, glu_expert, &j);
-    cera_cpu_parallel(p, j.m->n_experts * j.panels_out, down_expert, &j);
+    cera_cpu_parallel(p, j.m->n_active, gather_expert, &j);
+    cera_cpu_parallel(p, j.m->n_active * j.panels_ff, glu_expert, &j);
+    cera_cpu_parallel(p, j.m->n_active * j.panels_out, down_expert, &j);
     cera_cpu_parallel(p, p->n_rows, add_experts, &j);
     for (int i = 0; i < 3; i++) {
-        int busy = 0;
-        for (int x = 0; x < j.m->n_experts; x++) busy += j.m->count[x] > 0;
-        op->bytes += (double)j.w[i]->matrix_bytes * busy;
+        op->bytes += (double)j.w[i]->matrix_bytes * j.m->n_active;
         op->macs += (double)j.w[i]->k * (double)j.w[i]->n * p->n_rows * j.m->n_used;
     }
 }
@@ -286,6 +292,7 @@ cera_status cera_cpu_moe_prepare(cera_program *p, cera_error *e) {
     if (!m) return cera_fail(e, CERA_ERR_MEMORY, "out of memory for the experts' work space");
     bool ok = (m->count = cera_arena_alloc(p->arena, (size_t)experts + 1, sizeof *m->count)) &&
               (m->first = cera_arena_alloc(p->arena, (size_t)experts + 1, sizeof *m->first)) &&
+              (m->active = cera_arena_alloc(p->arena, (size_t)experts, sizeof *m->active)) &&
               (m->slot_row = cera_arena_alloc(p->arena, slots, sizeof *m->slot_row)) &&
               (m->slot_of = cera_arena_alloc(p->arena, slots, sizeof *m->slot_of)) &&
               (m->out = cera_arena_alloc(p->arena, out, sizeof *m->out));
