@@ -8,6 +8,7 @@ cera_jbuf *cera_jinja_buf_new(cera_jrender *r) {
     cera_jbuf *b = cera_jinja_alloc(&r->mem, 1, sizeof *b);
     if (!b) return cera_jinja_no_memory(r), NULL;
     b->ascii = true;
+    b->data = (char *)""; /* capacity 0: never written */
     b->marks = &b->first;
     b->cap_marks = 1;
     return b;

@@ -83,7 +83,7 @@ struct cera_tool_parser {
     size_t value_at, key_at, key_end;
     cera_tool_syntax call_syntax;
     bool pairs; /* TAGGED: <arg_key> pairs */
-    bool channel_is_call, channel_is_reasoning;
+    bool channel_is_reasoning;
     cera_tool_found *calls;
     size_t n_calls, cap_calls;
     cera_status status;

@@ -37,7 +37,7 @@ static size_t markers(const cera_tool_parser *p, marker out[MAX_MARKERS]) {
         return n;
     }
     if (f->think_open) out[n++] = (marker){f->think_open, MARK_THINK};
-    if (f->think_close && p->content.size == 0 && p->n_calls == 0) out[n++] = (marker){f->think_close, MARK_THINK_END};
+    if (f->think_close) out[n++] = (marker){f->think_close, MARK_THINK_END};
     if (p->has_tools && f->begin) out[n++] = (marker){f->begin, MARK_CALL};
     for (size_t i = 0; i < CERA_TOOL_DROPS && f->drop[i]; i++) out[n++] = (marker){f->drop[i], MARK_DROP};
     return n;
@@ -139,6 +139,12 @@ static cera_tool_step text_step(cera_tool_parser *p) {
         pass_marker(p, size);
         p->state = IN_REASONING;
         break;
+    case MARK_THINK_END: /* the end of a thought that nobody began is dropped at the start only; later it is text */
+        if (p->content.size == 0 && p->n_calls == 0)
+            pass_marker(p, size);
+        else
+            p->searched = p->at + 1;
+        break;
     default: pass_marker(p, size); break;
     }
     return TOOL_GO_ON;
@@ -194,12 +200,10 @@ static cera_tool_step header_step(cera_tool_parser *p) {
     pass_marker(p, n + strlen("<|message|>"));
     p->state = IN_CHANNEL;
     p->channel_is_reasoning = header_has(header, n, "<|channel|>analysis") && !to;
-    p->channel_is_call = to && p->has_tools;
-    if (!p->channel_is_call) return TOOL_GO_ON;
-    size_t from = (size_t)(to - header) + 3;
-    size_t stop = from;
+    size_t from = to ? (size_t)(to - header) + 3 : n, stop = from;
     while (stop < n && !is_space(header[stop]) && header[stop] != '<') stop++;
     if (stop - from > 10 && !memcmp(header + from, "functions.", 10)) from += 10;
+    if (stop == from || !p->has_tools) return TOOL_GO_ON;
     p->first_call = p->n_calls;
     cera_tool_found *call = cera_tool_new_call(p);
     if (!call) return TOOL_MORE;
