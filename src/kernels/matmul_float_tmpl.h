@@ -98,7 +98,7 @@ INLINE void panel_columns(cera_dtype t, int cols, int rows, const uint8_t *const
 /* One column: ONE_ROWS rows at a time; the next ones are prefetched linearly meanwhile. */
 INLINE void panel_one(cera_dtype t, const uint8_t *const *row, int k, const cera_acts *x, int column, float *tile) {
     const uint8_t *px = acts_column(t, x, column);
-    enum { PIECE = 128 };
+    enum { PIECE = 64 };
     for (int r = 0; r < CERA_PANEL_ROWS; r += ONE_ROWS) {
         lanes acc[ONE_ROWS];
         const uint8_t *next = row[r + ONE_ROWS - 1] + (size_t)k * weight_size(t);

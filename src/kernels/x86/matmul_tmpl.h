@@ -230,13 +230,13 @@ INLINE void one_column(cera_dtype t, const uint8_t *w, size_t stride, int k, con
         load_chunk(t, w, stride, &shared);
         for (int first = 0; first < n_blocks; first += step_blocks(t)) {
             raw_step raw;
-            int ahead = VEC_ROWS * chunk_bytes(t) / CHUNK_BLOCKS * step_blocks(t);
-            for (int line = 0; line < ahead; line += 64) _mm_prefetch((const char *)next + line, _MM_HINT_T0);
-            next += ahead;
             load_step(t, w, stride, first, &raw, &s, 0);
 #pragma GCC unroll 4
             for (int j = 0; j < step_blocks(t); j++) {
                 size_t at = (size_t)(b + first + j) * (size_t)x->n + (size_t)column;
+                for (int line = 0; line < VEC_ROWS * chunk_bytes(t) / CHUNK_BLOCKS; line += 64)
+                    _mm_prefetch((const char *)next + line, _MM_HINT_T0);
+                next += VEC_ROWS * chunk_bytes(t) / CHUNK_BLOCKS;
                 acc = block_one(t, &raw, &shared, j, &s, first + j, x, at, acc);
             }
             next_step(t, &shared);
