@@ -63,8 +63,8 @@ int32_t cera_vocab_bos(const cera_vocab *v); /* -1: none */
 int32_t cera_vocab_eos(const cera_vocab *v);
 bool cera_vocab_adds_bos(const cera_vocab *v);
 bool cera_vocab_adds_eos(const cera_vocab *v);
-/* True for every end-of-generation token: eos, eot, eom, fill-in-the-middle padding, repository and file, and the tokens whose text is
- * one of the known end markers; those count as control tokens whatever type the file gives them (docs/tokenizer.md). */
+/* True for every end-of-generation token: eos, eot, eom, fill-in-the-middle padding, repository and file, and the tokens whose
+ * text is one of the known end markers; those count as control tokens whatever type the file gives them (docs/tokenizer.md). */
 bool cera_vocab_is_eog(const cera_vocab *v, int32_t id);
 cera_token_type cera_vocab_token_type(const cera_vocab *v, int32_t id);
 /* The token's text as the vocabulary spells it ("Ġthe"). */
