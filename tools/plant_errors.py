@@ -131,7 +131,7 @@ PLANTS = [
     ("scale", "rope_table", "avx512", K + "nn_math.h", "#define NN_PI2_2 0x1.1a62633145c07p-54", "#define NN_PI2_2 0.0"),
     ("scale", "rope_table", "avx512 avx2", NN, "fma(-n, NN_PI2_1, p)) + low, u = r * r;", "fma(-n, NN_PI2_1, p)), u = r * r;"),
     ("overflow", "activate", "avx2", NN, "v16_if_less(x, v16_set(NN_EXP_HI), v16_times_2n(p, z), v16_set(INFINITY))", "v16_times_2n(p, z)"),
-    ("overflow", "sigmoid", "avx512", NN, "v16_exp_of_negative(v16_not_above(x, 89.0f))", "v16_exp_of_negative(x)"),
+    ("overflow", "softmax", "avx512", K + "x86/nn_vec_avx512.h", "_CMP_NLT_UQ), p, n);", "_CMP_GE_OQ), p, n);"),
     ("overflow", "rope_kv", "avx512 avx2", NN, "x = v16_if_less(x, v16_set(-max), v16_set(-max), x);", ""),
     ("overflow", "rope_kv", "avx512 avx2", NN, "return value ? v16_if_nan(x, v16_set(0.0f), x) : x;", "return x;"),
     ("order", "rope_kv", "avx512", K + "x86/nn_vec_avx512.h", "_mm512_mask_storeu_epi16(p + 2 * (size_t)i, pairs & half, wide);",

@@ -37,13 +37,11 @@ static inline v16 v16_exp(v16 x) {
     return v16_if_nan(x, x, v16_if_less(x, v16_set(NN_EXP_LO), v16_set(0.0f), y));
 }
 #else
-static inline v16 v16_exp_of_negative(v16 x) {
+static inline v16 v16_exp(v16 x) {
     v16 z, p = v16_exp_parts(x, &z);
     return v16_exp_scale(x, p, v16_sub(z, v16_set(NN_MAGIC)));
 }
-
-/* From 89 on the scaling overflows to infinity by itself. */
-static inline v16 v16_exp(v16 x) { return v16_exp_of_negative(v16_not_above(x, 89.0f)); }
+static inline v16 v16_exp_of_negative(v16 x) { return v16_exp(x); }
 #endif
 
 static inline v16 v16_tanh(v16 x) {

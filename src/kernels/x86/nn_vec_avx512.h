@@ -36,10 +36,9 @@ static inline v16 v16_if_nan(v16 a, v16 x, v16 y) { return _mm512_mask_blend_ps(
 /* x > m ? x : m: vmaxps returns its second operand when either is NaN. */
 static inline v16 v16_larger(v16 x, v16 m) { return _mm512_max_ps(x, m); }
 static inline int v16_any_equal(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ) != 0; }
-/* x, but at most `limit`; NaN stays. */
-static inline v16 v16_not_above(v16 x, float limit) { return _mm512_min_ps(_mm512_set1_ps(limit), x); }
-
-/* exp needs fewer steps here: vscalefps multiplies by 2^n exactly, gives infinity where it must, and lets NaN pass. */
+/* exp needs fewer steps here: vscalefps multiplies by 2^n exactly and lets NaN pass. Where x is so large that the reduction
+ * means nothing any more, p is still positive (a truncated exp series of even degree has no zero) and n large: infinity; and
+ * for x = infinity, where p is NaN, the instruction is defined to give infinity as well. */
 #define NN_OWN_EXP
 static inline v16 v16_exp_scale(v16 x, v16 p, v16 n) {
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(NN_EXP_LO), _CMP_NLT_UQ), p, n);
