@@ -177,7 +177,6 @@ static bool percent_value(percent *f, const spec *given, char type, const cera_j
     switch (type) {
     case 's':
     case 'r':
-    case 'a':
         b = cera_jinja_buf_new(f->r);
         if (!b || !(type == 's' ? cera_jinja_print(f->r, b, v) : cera_jinja_repr(f->r, b, v))) return false;
         text = cera_jinja_buf_value(b);
@@ -422,7 +421,7 @@ static bool get_field(formatter *f, const cera_jval *name, cera_jval *out) {
 static bool convert(formatter *f, cera_jval *v, char conversion) {
     if (!conversion) return true;
     cera_jbuf *b = cera_jinja_buf_new(f->r);
-    if (conversion != 's' && conversion != 'r' && conversion != 'a')
+    if (conversion != 's' && conversion != 'r')
         return cera_jinja_raise(f->r, "ValueError", "Unknown conversion specifier '%c'", conversion);
     if (!b || !(conversion == 's' ? cera_jinja_print(f->r, b, v) : cera_jinja_repr(f->r, b, v))) return false;
     *v = cera_jinja_buf_value(b);
