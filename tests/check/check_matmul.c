@@ -260,6 +260,13 @@ static void run_matmul(cera_check *c) {
         p.n = p.c0 + p.n_cols + cera_check_int(c, 0, 3);
         run_problem(c, &p, (weight_mode)(i % W_MODES), (acts_mode)(i / W_MODES % A_MODES));
     }
+    /* Decode: whole panels, a column that is alone in its acts and one that is not. */
+    for (int i = 0; i < 12; i++) {
+        problem one = {
+            .t = t, .n_rows = 32, .k = unit * cera_check_int(c, 1, unit == 256 ? 4 : 21), .n = 1 + i / 6, .n_cols = 1};
+        one.c0 = one.n - 1;
+        run_problem(c, &one, (weight_mode)(i % W_MODES), (acts_mode)(i / 2 % A_MODES));
+    }
     problem wide = {.t = t, .n_rows = 32, .k = unit == 1 ? 1000 : 768, .n = 130, .c0 = 1, .n_cols = 128};
     run_problem(c, &wide, W_PLAIN, A_PLAIN);
     problem deep = {.t = t, .n_rows = 32, .k = unit == 1 ? 4001 : 4096, .n = 2, .n_cols = 2};

@@ -206,20 +206,26 @@ INLINE fvec block_one(cera_dtype t, const raw_step *raw, const raw_chunk *shared
     int32_t start[2];
     start_values(t, x, at, 1, start);
     columns cols = columns_at(x, at, start);
-    for (int i = 0; i < 8; i++) u[i] = unpack(t, raw, shared, j, i);
+    for (int i = 0; i < 8; i++) u[i] = unpack_raised(t, raw, shared, j, i);
     if (VEC_DPBUSD && is_fold(t)) {
         sum[0] = sum_apart(t, u, &cols, v_load(&s->fold[block][0]));
     } else {
         for (int h = 0; is_fold(t) && h < 2; h++) fold[h] = fold_of(v_load(&s->fold[block][0]), h);
         sum[0] = dot(t, u, cols.q, 0, 4, fold, sum_start(t, &cols, 0, 0, fold));
         sum[1] = dot(t, u, cols.q, 4, 8, fold, is_split(t) ? sum_start(t, &cols, 0, 1, fold) : v_zero());
-        if (!is_split(t)) sum[0] = v_add32(sum[0], sum[1]);
+        if (raised(t, j, 0) == raised(t, j, 1)) {
+            if (!is_split(t)) sum[0] = v_sra32(v_add32(sum[0], sum[1]), raised(t, j, 0));
+        } else {
+            sum[0] = v_add32(sum[0], v_sra32(sum[1], raised(t, j, 1)));
+        }
     }
     return update(t, sum, &s->d[is_split(t) ? 2 * block : block], &s->m[n_mins(t) == 2 ? 2 * block : block], 0, &cols, 0, acc);
 }
 
-/* VEC_ROWS rows, one column, all of k; the rows behind them are prefetched (they need not exist). */
-INLINE void one_column(cera_dtype t, const uint8_t *w, size_t stride, int k, const cera_acts *x, int column, float *out) {
+/* VEC_ROWS rows, one column of n (a constant where it is 1: then offsets are, too), all of k; the rows behind them are
+ * prefetched (they need not exist). */
+INLINE void one_column_of(cera_dtype t, const uint8_t *w, size_t stride, int k, const cera_acts *x, size_t n, int column,
+                          float *out) {
     fvec acc = f_zero();
     const uint8_t *next = w + VEC_ROWS * stride;
     for (int b = 0; b < k / 32; b += CHUNK_BLOCKS) {
@@ -233,7 +239,7 @@ INLINE void one_column(cera_dtype t, const uint8_t *w, size_t stride, int k, con
             load_step(t, w, stride, first, &raw, &s, 0);
 #pragma GCC unroll 4
             for (int j = 0; j < step_blocks(t); j++) {
-                size_t at = (size_t)(b + first + j) * (size_t)x->n + (size_t)column;
+                size_t at = (size_t)(b + first + j) * n + (size_t)column;
                 for (int line = 0; line < VEC_ROWS * chunk_bytes(t) / CHUNK_BLOCKS; line += 64)
                     _mm_prefetch((const char *)next + line, _MM_HINT_T0);
                 next += VEC_ROWS * chunk_bytes(t) / CHUNK_BLOCKS;
@@ -244,6 +250,13 @@ INLINE void one_column(cera_dtype t, const uint8_t *w, size_t stride, int k, con
         w += chunk_bytes(t);
     }
     f_store(out, acc);
+}
+
+INLINE void one_column(cera_dtype t, const uint8_t *w, size_t stride, int k, const cera_acts *x, int column, float *out) {
+    if (x->n == 1)
+        one_column_of(t, w, stride, k, x, 1, 0, out);
+    else
+        one_column_of(t, w, stride, k, x, (size_t)x->n, column, out);
 }
 
 /* The last rows of a matrix: a chunk is copied into 32 rows, so that the loops above need no masks. */

@@ -333,6 +333,20 @@ INLINE vec unpack(cera_dtype t, const raw_step *r, const raw_chunk *c, int j, in
     return nibbles;
 }
 
+/* For one column, where a shift a register costs more than one a sum: the bits where they are, times 2^raised. The sum is then
+ * a multiple of 2^raised. (Not for vpmaddubsw, whose sums of pairs would overflow; for q2_k and q3_k it
+ * brought nothing.) */
+INLINE int raised(cera_dtype t, int j, int half) {
+    if (!VEC_DPBUSD) return 0;
+    if (t == CERA_Q4_0 || t == CERA_Q4_1) return 4 * half;
+    return t == CERA_Q4_K ? 4 * j : 0;
+}
+INLINE vec unpack_raised(cera_dtype t, const raw_step *r, const raw_chunk *c, int j, int i) {
+    int up = raised(t, j, i / 4);
+    if (!up) return unpack(t, r, c, j, i);
+    return v_and(r->v[t == CERA_Q4_K ? i : i % 4], v_set8(15 << up));
+}
+
 /* The byte times its sub-scale (given in both 16-bit halves), q3_k: (v - 4) * scale + 124, which lies in 0..252: the product of
  * the odd byte fills the high byte alone when the low one is cleared first; sums are modulo 256. q2_k: at most 45, no carry. */
 INLINE vec fold_scale(cera_dtype t, vec v, vec scale) {
