@@ -151,6 +151,9 @@ typedef struct cera_model_info {
 /* Fills info, whose size the caller has set. */
 CERA_API cera_status cera_engine_info(const cera_engine *engine, cera_model_info *info, cera_error *e);
 CERA_API const cera_tokenizer *cera_engine_tokenizer(const cera_engine *engine); /* lives as long as the engine */
+/* The file's chat template (tokenizer.chat_template), as long as the engine lives; NULL: it has none. size may be NULL; the text
+ * need not end in a NUL. */
+CERA_API const char *cera_engine_chat_template(const cera_engine *engine, size_t *size);
 
 /* The plan: one line an operation ("MATMUL blk.0.attn_output.weight q4_0 [2048, 2048] + x"). Writes at most capacity bytes with
  * the final NUL; returns the length of the whole line, or -1 when op is out of range. */

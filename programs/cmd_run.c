@@ -1,5 +1,5 @@
-/* cmd_run.c: `cera run`: a prompt in, text out as it is generated. Raw completion: the prompt goes to the model as it stands.
- */
+/* cmd_run.c: `cera run`: a prompt in, text out as it is generated. With a chat template (the model's own, or one that is named)
+ * the prompt is a user's message; without one, or with --raw, it goes to the model as it stands. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "common/chat_args.h"
 #include "common/input.h"
 #include "common/model_args.h"
 #include "common/output.h"
@@ -16,12 +17,14 @@
 typedef struct {
     cera_model_args model;
     cera_sampling_args sampling;
+    cera_chat_args chat;
     const char *prompt, *file;
     int64_t n;
     bool raw, special, ignore_eos;
     cera_engine *engine;
     cera_session *session;
     cera_sampler *sampler;
+    cera_template *template; /* NULL: raw */
     cera_sampler_options sampler_options;
     int32_t *ids; /* of the prompt */
     size_t n_ids;
@@ -36,22 +39,29 @@ static int parse(run_command *r, int argc, char **argv) {
         {"-f --file", "FILE", "read the prompt from a file", CERA_ARG_TEXT, (void *)&r->file, 0, 0, NULL},
         {"-n --predict", "N", "tokens to generate at most; default: until the model ends or the context is full", CERA_ARG_I64,
          &r->n, 1, 1e15, NULL},
-        {"--raw", NULL, "the prompt as it stands, no chat template", CERA_ARG_BOOL, &r->raw, 0, 0, NULL},
-        {"--special", NULL, "control tokens in the prompt become their ids, and are shown", CERA_ARG_BOOL, &r->special, 0, 0,
+        {"--raw", NULL, "the prompt as it stands, no chat template (so it is anyway when the model has none)", CERA_ARG_BOOL,
+         &r->raw, 0, 0, NULL},
+        {"--special", NULL, "show control tokens; in a raw prompt they also become their ids", CERA_ARG_BOOL, &r->special, 0, 0,
          NULL},
         {"--ignore-eos", NULL, "go on when the model ends its text", CERA_ARG_BOOL, &r->ignore_eos, 0, 0, NULL},
         {0},
     };
-    const cera_arg_table tables[] = {
-        {rows, "text"}, cera_sampling_args_table(&r->sampling), cera_model_args_table(&r->model), {0}};
+    const cera_arg_table tables[] = {{rows, "text"},
+                                     cera_chat_args_table(&r->chat),
+                                     cera_sampling_args_table(&r->sampling),
+                                     cera_model_args_table(&r->model),
+                                     {0}};
     const cera_command_line line = {
         .command = "run",
         .usage = "cera run -m MODEL (-p TEXT | -f FILE | < FILE) [-n N] [flags]",
-        .summary = "Generates text that continues the prompt. Text goes to stdout, speed and errors to stderr.",
+        .summary = "Answers the prompt when there is a chat template, else continues its text. Text goes to stdout, speed and\n"
+                   "errors to stderr.",
         .tables = tables,
     };
     const int status = cera_args_parse(&line, argc, argv);
     if (status < 0 && r->prompt && r->file) return cera_args_usage_error("-p and -f: give one of them");
+    if (status < 0 && r->raw && (r->chat.system || r->chat.source))
+        return cera_args_usage_error("--raw: no template runs, so --system and --chat-template mean nothing");
     return status;
 }
 
@@ -61,23 +71,69 @@ static double now_s(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* ---- the prompt ---- */
+
+static int encode_raw(run_command *r, const char *text, size_t size) {
+    cera_error e = {0};
+    const cera_tokenizer *t = cera_engine_tokenizer(r->engine);
+    const unsigned flags = CERA_ENCODE_BOS | (r->special ? CERA_ENCODE_SPECIAL : 0);
+    if (cera_tokenizer_encode(t, text, size, flags, &r->ids, &r->n_ids, &e) != CERA_OK) return cera_report(&e);
+    if (r->n_ids > 0) return -1;
+    fputs("cera: the prompt is empty, and the model's vocabulary has no token that begins a text\n", stderr);
+    return CERA_EXIT_FAILED;
+}
+
+static void write_message(FILE *out, const char *role, const char *text, size_t size) {
+    fprintf(out, "{\"role\":\"%s\",\"content\":", role);
+    cera_output_json_string(out, text, size);
+    fputc('}', out);
+}
+
+static int encode_chat(run_command *r, const char *text, size_t size) {
+    char *messages = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&messages, &n);
+    if (!out) return cera_args_usage_error("out of memory");
+    if (!r->prompt && size > 0 && text[size - 1] == '\n') size--; /* the line's end, not the message's */
+    fputc('[', out);
+    if (r->chat.system) {
+        write_message(out, "system", r->chat.system, strlen(r->chat.system));
+        fputc(',', out);
+    }
+    write_message(out, "user", text, size);
+    fputc(']', out);
+    fclose(out);
+    cera_prompt *prompt = NULL;
+    int status = cera_chat_args_render(&r->chat, r->engine, r->template, messages, &prompt);
+    free(messages);
+    cera_error e = {0};
+    if (status < 0 && cera_prompt_encode(prompt, cera_engine_tokenizer(r->engine), &r->ids, &r->n_ids, &e) != CERA_OK)
+        status = cera_report(&e);
+    cera_prompt_close(prompt);
+    return status;
+}
+
+static int open_template(run_command *r) {
+    if (r->raw) return -1;
+    const int status = cera_chat_args_open(&r->chat, r->engine, &r->template);
+    if (status >= 0 || r->template || !r->chat.system) return status;
+    fputs("cera: --system: the model has no chat template; name one with --chat-template\n", stderr);
+    return CERA_EXIT_FAILED;
+}
+
 static int encode(run_command *r) {
     if (!r->prompt && !r->file && isatty(STDIN_FILENO))
         fputs("cera: reading the prompt from the terminal; end it with Ctrl-D\n", stderr);
     char *text;
     size_t size;
-    const int status = cera_input_read(r->prompt, r->file, &text, &size);
+    int status = cera_input_read(r->prompt, r->file, &text, &size);
     if (status >= 0) return status;
-    cera_error e = {0};
-    const cera_tokenizer *t = cera_engine_tokenizer(r->engine);
-    const unsigned flags = CERA_ENCODE_BOS | (r->special ? CERA_ENCODE_SPECIAL : 0);
-    const cera_status encoded = cera_tokenizer_encode(t, text, size, flags, &r->ids, &r->n_ids, &e);
+    status = r->template ? encode_chat(r, text, size) : encode_raw(r, text, size);
     free(text);
-    if (encoded != CERA_OK) return cera_report(&e);
-    if (r->n_ids > 0) return -1;
-    fputs("cera: the prompt is empty, and the model's vocabulary has no token that begins a text\n", stderr);
-    return CERA_EXIT_FAILED;
+    return status;
 }
+
+/* ---- the answer ---- */
 
 static bool on_text(void *ctx, const char *text, size_t size, int32_t token) {
     run_command *r = ctx;
@@ -124,6 +180,7 @@ static int generate(run_command *r) {
 static int run(run_command *r) {
     int status = cera_model_args_open(&r->model, &r->engine);
     if (status < 0) status = cera_sampling_args_create(&r->sampling, r->engine, &r->sampler_options, &r->sampler);
+    if (status < 0) status = open_template(r);
     if (status < 0) status = encode(r);
     if (status >= 0) return status;
     cera_error e = {0};
@@ -142,6 +199,7 @@ int cera_cmd_run(int argc, char **argv) {
     cera_release(r.ids);
     cera_session_destroy(r.session);
     cera_sampler_destroy(r.sampler);
+    cera_template_close(r.template);
     cera_engine_close(r.engine);
     return status;
 }

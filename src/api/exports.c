@@ -23,6 +23,8 @@ const cera_exported cera_api_exports[] = {
     EXPORT(cera_engine_n_profile_rows),
     EXPORT(cera_engine_profile_row),
     EXPORT(cera_sampler_defaults),
+    /* chat_template.c */
+    EXPORT(cera_engine_chat_template),
     /* step.c */
     EXPORT(cera_engine_step),
     /* tokenizer.c */
