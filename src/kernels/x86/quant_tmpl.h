@@ -94,8 +94,8 @@ INLINE void transpose8(const uint8_t *p, size_t stride, vec out[2]) {
 }
 
 INLINE fvec high_f16(vec v) { return f_low_f16(v_srl32(v, 16)); }
-INLINE vec byte_of(vec v, int i) { return v_and(v_srl32(v, (8 * i)), v_set32(255)); }
-INLINE vec signed_byte_of(vec v, int i) { return v_sra32(v_sll32(v, (24 - 8 * i)), 24); }
+INLINE vec byte_of(vec v, int i) { return v_and(v_srl32(v, 8 * i), v_set32(255)); }
+INLINE vec signed_byte_of(vec v, int i) { return v_sra32(v_sll32(v, 24 - 8 * i), 24); }
 
 /* ---- scales of VEC_ROWS rows over one chunk of n_blocks; `s` points to their 16 columns of a panel_scales ---- */
 
@@ -215,9 +215,9 @@ INLINE void scales_iq4_xs(const uint8_t *w, size_t stride, panel_scales *s, int 
     transpose16(w, stride, 0, z);
     fvec d = f_low_f16(z[0]);
     for (int j = 0; j < CHUNK_BLOCKS; j++) {
-        vec low = v_and(v_srl32(z[1], (4 * j)), low4);
+        vec low = v_and(v_srl32(z[1], 4 * j), low4);
         /* scales_h is the upper half of z[0]: bits 16 + 2j, 17 + 2j to bits 4, 5 */
-        vec high = v_and(v_srl32(z[0], (12 + 2 * j)), high2);
+        vec high = v_and(v_srl32(z[0], 12 + 2 * j), high2);
         vec scale = v_sub32(v_or(low, high), v_set32(32));
         f_store(&s->d[j][first], f_mul(d, f_from(scale)));
     }
