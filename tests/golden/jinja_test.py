@@ -2,7 +2,7 @@
 """Random templates through `cera template` and through Python's jinja2, set up as Hugging Face does: the same text, or an error
 in both. Prints the seed; --seed and --cases choose others.
 
-    jinja_test.py --cera build/cera [--cases 4000] [--seed 1]
+    jinja_test.py --cera build/cera [--cases 2500] [--seed 1]
 """
 import argparse
 import concurrent.futures
@@ -229,7 +229,7 @@ def main():
     args = argparse.ArgumentParser()
     args.add_argument('--cera', required=True)
     args.add_argument('--shared')
-    args.add_argument('--cases', type=int, default=4000)
+    args.add_argument('--cases', type=int, default=2500)
     args.add_argument('--seed', type=int, default=1)
     args.add_argument('--show', type=int, default=10)
     a = args.parse_args()
