@@ -14,6 +14,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import gguf_write as gguf
+
 NOW = '2026-07-26T13:05:09'
 failures = 0
 
@@ -166,6 +169,26 @@ def builtin(runner):
     print(f'built-in templates: {len(names)}')
 
 
+def from_model(runner):
+    """-m: the template, bos_token and eos_token are the file's; the context's own members win."""
+    keys = [gguf.key('general.architecture', gguf.STR, 'llama'), gguf.key('tokenizer.ggml.tokens', gguf.ARR, (gguf.STR, ['<unk>', '<s>', '</s>'])),
+            gguf.key('tokenizer.ggml.bos_token_id', gguf.U32, 1), gguf.key('tokenizer.ggml.eos_token_id', gguf.U32, 2)]
+    template = gguf.key('tokenizer.chat_template', gguf.STR, '{{ bos_token }}{{ messages[0].content }}{{ eos_token }}')
+    model, bare = runner.file(gguf.build(keys + [template], [])), runner.file(gguf.build(keys, []))
+    hostile_model = runner.file(gguf.build(keys + [gguf.key('tokenizer.chat_template', gguf.STR, '{% for i in range(1000000000) %}x{% endfor %}')], []))
+    for context, want in (('{"messages": [{"content": "x"}]}', b'<s>x</s>'), ('{"messages": [{"content": "x"}], "bos_token": "B"}', b'Bx</s>')):
+        got = runner.run(['-m', model, '--context', runner.file(context)])
+        check(got.stdout == want and got.returncode == 0, f'-m with {context}: {got.stdout!r} {got.stderr.decode()!r}')
+    for context in ('{}', '[]', '{', ''):
+        got = runner.run(['-m', model, '--context', runner.file(context)])
+        check(got.returncode == 1 and got.stderr.count(b'\n') == 1, f'-m with {context!r}: {got.returncode} {got.stderr.decode()!r}')
+    got = runner.run(['-m', bare, '--context', runner.file('{}')])
+    check(got.returncode == 1 and b'no chat template' in got.stderr, f'a model without a template: {got.stderr.decode()!r}')
+    got = runner.run(['-m', hostile_model, '--context', runner.file('{}')])
+    check(got.returncode == 1 and b'Range too big' in got.stderr, f'a hostile template in a model: {got.stderr.decode()!r}')
+    print('templates of model files: 8')
+
+
 def speed(runner, shared, max_ms):
     words = 'The quick brown fox jumps over the lazy dog, "twice" <b>. '
     messages = [m for i in range(10) for m in ({'role': 'user', 'content': words * 9}, {'role': 'assistant', 'content': words * 9})] + [{'role': 'user', 'content': 'ok?'}]
@@ -195,6 +218,7 @@ def main():
         hostile(runner)
         segments(runner)
         builtin(runner)
+        from_model(runner)
         if a.shared and os.path.isdir(os.path.join(a.shared, 'data', 'chat-templates')):
             goldens(runner, a.shared)
             speed(runner, a.shared, a.max_ms)
