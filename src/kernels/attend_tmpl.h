@@ -92,19 +92,30 @@ INLINE rows make_rows(mode m, const float *x, size_t stride, int nq, int n, floa
     return (rows){copy, width};
 }
 
-/* One step: every vector of x times every multiplier. Whichever there are fewer of stays in registers, the other streams. */
+/* Vector v of step s of the blocks at k; nv vectors are a line. */
+INLINE vf key_vector(mode m, const char *const *k, int s, int v) {
+    const int nv = BLOCK * lanes_of(m) / VF;
+    return load_page(m, k[v / nv] + (size_t)s * LINE + (size_t)(v % nv * (LINE / nv)));
+}
+
+INLINE vf multiplier(mode m, const rows *q, int s, int i) {
+    return spread(m, q->x + (size_t)i * q->stride + (size_t)(s * lanes_of(m)));
+}
+
+/* One step: n vectors of keys times nq multipliers. Whichever there are fewer of are held in registers, the others stream. */
 INLINE void scores_step(mode m, int nq, int n, const rows *q, const char *const *k, int s, vf (*acc)[4 * MAX_LINE]) {
-    const int nv = BLOCK * lanes_of(m) / VF; /* vectors of a line */
-    vf x[4 * MAX_LINE], y[ATTEND_NQ];
-    UNROLL for (int i = 0; i < nq; i++) y[i] = spread(m, q->x + (size_t)i * q->stride + (size_t)(s * lanes_of(m)));
-    UNROLL for (int v = 0; v < n; v++) x[v] = load_page(m, k[v / nv] + (size_t)s * LINE + (size_t)(v % nv * (LINE / nv)));
-    if (nq > n) {
+    vf held[4 * MAX_LINE];
+    if (nq >= n) {
+        UNROLL for (int v = 0; v < n; v++) held[v] = key_vector(m, k, s, v);
         UNROLL for (int i = 0; i < nq; i++) {
-            UNROLL for (int v = 0; v < n; v++) acc[i][v] = multiply_add(m, x[v], y[i], acc[i][v]);
+            const vf y = multiplier(m, q, s, i);
+            UNROLL for (int v = 0; v < n; v++) acc[i][v] = multiply_add(m, held[v], y, acc[i][v]);
         }
     } else {
+        UNROLL for (int i = 0; i < nq; i++) held[i] = multiplier(m, q, s, i);
         UNROLL for (int v = 0; v < n; v++) {
-            UNROLL for (int i = 0; i < nq; i++) acc[i][v] = multiply_add(m, x[v], y[i], acc[i][v]);
+            const vf x = key_vector(m, k, s, v);
+            UNROLL for (int i = 0; i < nq; i++) acc[i][v] = multiply_add(m, x, held[i], acc[i][v]);
         }
     }
 }
