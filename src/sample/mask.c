@@ -98,13 +98,14 @@ static void literal_tokens(const cera_masker *m, const cera_automaton *a, const 
 
 static cera_mask_entry *cache_slot(cera_masker *m, const cera_grammar_tokens *t) {
     if (m->start.n > CERA_MASK_KEY) return NULL;
-    uint64_t h = cera_hash64(m->start.at, m->start.n * sizeof *m->start.at, t->number + m->start.complete);
+    uint64_t seed = t->number * 2 + m->start.complete;
+    uint64_t h = m->start.n ? cera_hash64(m->start.at, m->start.n * sizeof *m->start.at, seed) : seed;
     return &m->cache[h % CERA_MASK_CACHE];
 }
 
 static bool cache_has(const cera_masker *m, const cera_mask_entry *c, const cera_grammar_tokens *t) {
     return c && c->tokens == t->number && c->n == m->start.n && c->complete == m->start.complete &&
-           !memcmp(c->key, m->start.at, c->n * sizeof *c->key);
+           (!c->n || !memcmp(c->key, m->start.at, c->n * sizeof *c->key));
 }
 
 static void cache_put(const cera_masker *m, cera_mask_entry *c, const cera_grammar_tokens *t, const uint32_t *bits) {
@@ -117,7 +118,7 @@ static void cache_put(const cera_masker *m, cera_mask_entry *c, const cera_gramm
     }
     if (!c->bits) return; /* without memory there is no cache */
     memcpy(c->bits, bits, t->n_words * sizeof *bits);
-    memcpy(c->key, m->start.at, m->start.n * sizeof *c->key);
+    if (m->start.n) memcpy(c->key, m->start.at, m->start.n * sizeof *c->key);
     c->n = m->start.n;
     c->complete = m->start.complete;
     c->tokens = t->number;

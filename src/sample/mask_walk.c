@@ -27,7 +27,8 @@ static bool is_unknown(cera_place p) { return p.state == UINT32_MAX; }
 static cera_place place_of(cera_masker *m, cera_automaton *a) {
     const cera_configs *c = &m->step;
     if (!c->n && !c->complete) return CERA_PLACE_DEAD;
-    uint32_t *bucket = &m->set_buckets[cera_hash64(c->at, c->n * sizeof *c->at, c->complete) & (BUCKETS - 1)], at = *bucket;
+    uint64_t h = c->n ? cera_hash64(c->at, c->n * sizeof *c->at, c->complete) : c->complete;
+    uint32_t *bucket = &m->set_buckets[h & (BUCKETS - 1)], at = *bucket;
     for (; at; at = m->sets[at - 1].next) {
         const cera_mask_set *s = &m->sets[at - 1];
         if (s->n == c->n && s->complete == c->complete && (!c->n || !memcmp(m->pool + s->first, c->at, c->n * sizeof *c->at)))

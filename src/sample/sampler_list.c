@@ -48,6 +48,17 @@ double cera_sampler_log(double x) {
     return e * 0.69314718055994531 + 2.0 * s * sum;
 }
 
+/* x = n ln 2 + r with |r| <= ln 2 / 2; the series of e^r to r^17 / 17!, below half a unit in the last place. */
+double cera_sampler_exp_f64(double x) {
+    if (x > 700.0) x = 700.0;
+    if (x < -700.0) return 0.0;
+    const double n = floor(x * 1.4426950408889634 + 0.5),
+                 r = (x - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
+    double sum = 1.0;
+    for (int k = 17; k >= 1; k--) sum = 1.0 + sum * r / k;
+    return ldexp(sum, (int)n);
+}
+
 /* ---- maximum and selection ---- */
 
 /* In 16 lanes and a fixed tree, so that the compiler may vectorise without reordering anything. n >= 1. */
@@ -118,7 +129,7 @@ static void sift_down(float *logit, int32_t *id, int n, int at) {
     }
 }
 
-static void sort_candidates(float *logit, int32_t *id, int n) {
+void cera_sampler_sort(float *logit, int32_t *id, int n) {
     for (int i = n / 2 - 1; i >= 0; i--) sift_down(logit, id, n, i);
     for (int last = n - 1; last > 0; last--) {
         const float l = logit[0];
@@ -168,7 +179,7 @@ static float bound_of_largest(cera_sampler *s, const cera_candidates *c, int n_b
 int cera_sampler_pick_largest(cera_sampler *s, const cera_candidates *c, int k) {
     const int n_blocks = block_maxima(c->logit, c->n, s->block_max);
     const int n = pick_from(s, c, n_blocks, bound_of_largest(s, c, n_blocks, k));
-    sort_candidates(s->pick_logit, s->pick_id, n);
+    cera_sampler_sort(s->pick_logit, s->pick_id, n);
     return n;
 }
 
@@ -225,14 +236,128 @@ double cera_sampler_weights(const cera_candidates *c, float max, float *weight) 
 }
 
 int cera_sampler_draw(cera_sampler *s, const cera_candidates *c, double u) {
-    const double target = u * cera_sampler_weights(c, cera_sampler_max(c), s->weight);
+    const float max = cera_sampler_max(c);
+    float *part = s->block_max;
     double sum = 0.0;
-    int best = 0;
-    for (int i = 0; i < c->n; i++) {
-        if (s->weight[i] <= 0.0f) continue;
-        best = i; /* rounding may leave the target just above the last sum: the last candidate with any weight then wins */
-        sum += (double)s->weight[i];
-        if (sum > target) break;
+    int n_parts = 0;
+    for (int i = 0; i < c->n; i += CERA_SAMPLER_BLOCK) {
+        const int n = c->n - i < CERA_SAMPLER_BLOCK ? c->n - i : CERA_SAMPLER_BLOCK;
+        part[n_parts] = block_weights(c->logit + i, n, max, s->weight + i);
+        sum += (double)part[n_parts++];
+    }
+    const double target = u * sum;
+    double before = 0.0;
+    int best = 0; /* rounding may leave the target just above the last sum: the last candidate with any weight then wins */
+    for (int p = 0; p < n_parts; p++) {
+        if (part[p] <= 0.0f) continue;
+        const double after = before + (double)part[p];
+        const int end = (p + 1) * CERA_SAMPLER_BLOCK;
+        for (int i = p * CERA_SAMPLER_BLOCK; (after > target || p == n_parts - 1) && i < end && i < c->n; i++) {
+            if (s->weight[i] <= 0.0f) continue;
+            best = i;
+            before += (double)s->weight[i];
+            if (before > target) return best;
+        }
+        if (after > target) return best;
+        for (int i = p * CERA_SAMPLER_BLOCK; i < end && i < c->n; i++) best = s->weight[i] > 0.0f ? i : best;
+        before = after;
     }
     return best;
+}
+
+/* ---- the fewest that reach a sum ---- */
+
+/* The last candidate of a selection: every larger logit is in it, and the first `ties` of those that equal it. */
+typedef struct {
+    float logit;
+    int ties;
+} cut;
+
+/* Narrows pick_* [n], of which the smallest are not needed, to the candidate that makes the sum reach the target: halves the
+ * range of logits, and keeps the half with the border. The order of the picks is kept, so ties stay in the order of the list.
+ */
+static cut find_cut(cera_sampler *s, int n, double target) {
+    double above = 0.0;
+    while (n > 1) {
+        float low = s->pick_logit[0], high = low;
+        for (int i = 1; i < n; i++) {
+            low = s->pick_logit[i] < low ? s->pick_logit[i] : low;
+            high = s->pick_logit[i] > high ? s->pick_logit[i] : high;
+        }
+        if (low == high) break;
+        float middle = low + (high - low) * 0.5f;
+        if (!(middle > low)) middle = high; /* neighbours in f32 */
+        double upper = 0.0;
+        for (int i = 0; i < n; i++) upper += s->pick_logit[i] >= middle ? (double)s->pick_weight[i] : 0.0;
+        const bool in_upper = above + upper >= target;
+        if (!in_upper) above += upper;
+        int kept = 0;
+        for (int i = 0; i < n; i++) {
+            if ((s->pick_logit[i] >= middle) != in_upper) continue;
+            s->pick_logit[kept] = s->pick_logit[i];
+            s->pick_weight[kept++] = s->pick_weight[i];
+        }
+        n = kept;
+    }
+    int ties = 1;
+    for (above += (double)s->pick_weight[0]; ties < n && above < target; ties++) above += (double)s->pick_weight[ties];
+    return (cut){s->pick_logit[0], ties};
+}
+
+/* The candidates from the threshold on, with their weights, into pick_*; returns how many, *sum their weight. */
+static int pick_weighted(cera_sampler *s, const cera_candidates *c, int n_blocks, float threshold, double *sum) {
+    int n = 0;
+    *sum = 0.0;
+    for (int b = 0; b < n_blocks; b++) {
+        if (s->block_max[b] < threshold) continue;
+        const int from = b * CERA_SAMPLER_BLOCK, left = c->n - from;
+        const int end = from + (left < CERA_SAMPLER_BLOCK ? left : CERA_SAMPLER_BLOCK);
+        for (int i = from; i < end; i++) {
+            if (c->logit[i] < threshold) continue;
+            s->pick_logit[n] = c->logit[i];
+            s->pick_weight[n++] = s->weight[i];
+            *sum += (double)s->weight[i];
+        }
+    }
+    return n;
+}
+
+static void keep_cut(cera_sampler *s, cera_candidates *c, int n_blocks, cut border) {
+    int n = 0, ties = 0;
+    for (int b = 0; b < n_blocks; b++) {
+        if (s->block_max[b] < border.logit) continue;
+        const int from = b * CERA_SAMPLER_BLOCK, end = from + CERA_SAMPLER_BLOCK < c->n ? from + CERA_SAMPLER_BLOCK : c->n;
+        for (int i = from; i < end; i++) {
+            if (c->logit[i] < border.logit || (c->logit[i] == border.logit && ties++ >= border.ties)) continue;
+            s->pick_logit[n] = c->logit[i];
+            s->pick_id[n++] = id_at(c, i);
+        }
+    }
+    cera_sampler_take(s, c, n);
+}
+
+/* Picks down to 2, 4, 8 ... below the maximum until the picks reach the target: most distributions are steep, and little is
+ * looked at twice. */
+void cera_sampler_keep_reaching(cera_sampler *s, cera_candidates *c, double target) {
+    const int n_blocks = block_maxima(c->logit, c->n, s->block_max);
+    const float max = maximum(s->block_max, n_blocks);
+    int n = 0;
+    double sum = 0.0;
+    for (float depth = 2.0f; depth < 200.0f; depth *= 2.0f) {
+        n = pick_weighted(s, c, n_blocks, max - depth, &sum);
+        if (sum >= target) break;
+    }
+    keep_cut(s, c, n_blocks, find_cut(s, n, target < sum ? target : sum));
+}
+
+void cera_sampler_keep_marked(cera_candidates *c, const float *keep) {
+    int n = 0;
+    for (int i = 0; i < c->n; i++) {
+        if (keep[i] < 0.0f) continue;
+        const int32_t id = id_at(c, i);
+        c->logit[n] = c->logit[i];
+        c->id[n++] = id;
+    }
+    c->n = n;
+    c->identity = false;
 }

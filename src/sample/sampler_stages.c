@@ -3,6 +3,16 @@
 #include "sample/sampler.h"
 
 #include <float.h>
+#include <math.h>
+
+/* Runs first: the list is still the whole vocabulary in order. */
+void cera_sampler_bias(cera_sampler *s, cera_candidates *c) {
+    for (size_t i = 0; i < s->options.n_logit_bias; i++) {
+        const cera_logit_bias b = s->options.logit_bias[i];
+        const float sum = c->logit[b.token] + b.bias;
+        c->logit[b.token] = sum < FLT_MAX ? sum : FLT_MAX;
+    }
+}
 
 /* Penalises one logit that occurred `count` times. The repeat penalty is that of CTRL (Keskar et al. 2019, section 4.1) with
  * the sign rule everybody uses since: a negative logit is multiplied. Frequency and presence penalties are OpenAI's. */
@@ -47,24 +57,18 @@ static int count_to(const float *logit, int n, float max, double target) {
 }
 
 /* Nucleus sampling (Holtzman et al. 2020): the shortest run of the most probable candidates whose probabilities sum to at least
- * p; never fewer than one. The sum is taken over all; the sorted run then grows eightfold until it reaches p. */
+ * p; never fewer than one. */
 void cera_sampler_top_p(cera_sampler *s, cera_candidates *c) {
     const float p = s->options.top_p;
     if (p >= 1.0f || c->n <= 1) return;
     const float max = cera_sampler_max(c);
     const double target = (double)p * cera_sampler_weights(c, max, s->weight);
-    if (c->sorted) {
-        const int n = count_to(c->logit, c->n, max, target);
-        if (n < c->n) c->n = n;
+    if (!c->sorted) {
+        cera_sampler_keep_reaching(s, c, target);
         return;
     }
-    for (int k = 64;; k = k > c->n / 8 ? c->n : 8 * k) {
-        const int picked = cera_sampler_pick_largest(s, c, k), n = count_to(s->pick_logit, picked, max, target);
-        if (n > picked && picked < c->n) continue;
-        cera_sampler_take(s, c, n < picked ? n : picked);
-        c->sorted = true;
-        return;
-    }
+    const int n = count_to(c->logit, c->n, max, target);
+    if (n < c->n) c->n = n;
 }
 
 /* min-p (Nguyen et al. 2024): candidates at least p times as probable as the best one. */
@@ -74,8 +78,27 @@ void cera_sampler_min_p(cera_sampler *s, cera_candidates *c) {
     cera_sampler_keep_from(s, c, cera_sampler_max(c) + (float)cera_sampler_log((double)p));
 }
 
+/* Top-n-sigma (Tang et al. 2024): logits within n standard deviations of the largest. */
+void cera_sampler_top_n_sigma(cera_sampler *s, cera_candidates *c) {
+    const float n_sigma = s->options.top_n_sigma;
+    if (n_sigma <= 0.0f || c->n <= 1) return;
+    double sum = 0.0, squares = 0.0;
+    int n = 0;
+    for (int i = 0; i < c->n; i++) {
+        if (c->logit[i] == -INFINITY) continue;
+        sum += (double)c->logit[i];
+        n++;
+    }
+    const double mean = sum / (n > 0 ? n : 1);
+    for (int i = 0; i < c->n; i++)
+        if (c->logit[i] != -INFINITY) squares += ((double)c->logit[i] - mean) * ((double)c->logit[i] - mean);
+    const double sigma = sqrt(squares / (n > 0 ? n : 1));
+    cera_sampler_keep_from(s, c, (float)((double)cera_sampler_max(c) - (double)n_sigma * sigma));
+}
+
 void cera_sampler_temperature(cera_sampler *s, cera_candidates *c) {
-    const float t = s->options.temperature;
+    float t = s->options.temperature;
+    if (s->options.dynatemp_range > 0.0f) t = (float)cera_sampler_dynamic_temperature(s, c);
     if (t < CERA_SAMPLER_GREEDY_BELOW) {
         cera_sampler_keep_largest(s, c, 1);
         return;
