@@ -102,20 +102,21 @@ static cera_macro after_member(cera_schema *s, const cera_shape *o, const cera_m
     return to;
 }
 
-/* The member's name is at `head`; its value may meet any of the conditions in `exists` that are open, or none. */
+/* The member's name is at `head`, written once; its value may meet any of the conditions in `exists` that are open, or none. */
 static void add_member(cera_schema *s, const cera_shape *o, const cera_macro *m, options *list, cera_expr head, uint32_t key,
                        cera_goal goal, uint32_t exists) {
+    options values = {0};
     exists &= ~m->exists;
     for (uint32_t set = exists;; set = (set - 1) & exists) {
         cera_goal g = goal;
         for (uint32_t i = 0; i < o->n_exists; i++)
             if (set >> i & 1) g = cera_goal_and(s, g, o->exists[i].goal);
-        if (g != CERA_GOAL_FALSE && s->goals[g].productive) {
-            cera_expr next = intern(s, after_member(s, o, m, key, set));
-            add_option(s, list, cat(s, head, cat(s, cera_expr_call(s->a, g + 1), next)));
-        }
-        if (!set) return;
+        if (g != CERA_GOAL_FALSE && s->goals[g].productive)
+            add_option(s, &values, cat(s, cera_expr_call(s->a, g + 1), intern(s, after_member(s, o, m, key, set))));
+        if (!set) break;
     }
+    add_option(s, list, cat(s, head, cera_expr_or(s->a, values.at, values.n)));
+    free(values.at);
 }
 
 static cera_expr name_end(cera_schema *s) { return cat(s, text(s, "\""), cat(s, s->ws, cat(s, text(s, ":"), s->ws_after))); }
