@@ -232,7 +232,8 @@ static cera_status work_memory(cera_program *p, cera_error *e) {
     p->partial_slots = one ? PARTIAL_BYTES / one : 1;
     if (p->partial_slots < 1) p->partial_slots = 1;
     if (p->partial_slots > 256) p->partial_slots = 256;
-    ok = ok && (p->partials = cera_arena_alloc(p->arena, p->partial_slots + 1, one)) &&
+    ok = ok && (p->zeros = cera_arena_alloc(p->arena, (size_t)p->widest_v + 16, sizeof *p->zeros)) &&
+         (p->partials = cera_arena_alloc(p->arena, p->partial_slots + 1, one)) &&
          (p->cos_sin = cera_arena_alloc(p->arena, (size_t)p->plan->n_ropes * (size_t)p->max_rows,
                                         2 * (size_t)p->most_pairs * sizeof(float))) &&
          (p->runs = cera_arena_alloc(p->arena, (size_t)p->max_rows, sizeof *p->runs)) &&

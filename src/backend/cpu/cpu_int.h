@@ -85,6 +85,7 @@ struct cera_program {
     int most_pairs;
     float *partials; /* attention: [wave slots][heads][d_v + 2] */
     size_t partial_slots;
+    float *zeros;       /* [widest d_v]: the value of an attention sink */
     cera_cpu_run *runs; /* [max_rows] */
     int n_runs;
     /* logits and experts */

@@ -125,11 +125,7 @@ static void join(const attend_job *j, float *m, float *l, float *o, float m2, fl
 /* o / l of one query into the output row; a sink is one more key without a value. */
 static void finish(const attend_job *j, const attend_unit *u, int query, float m, float l, float *o) {
     int d_v = j->group->d_v, head = u->kv * j->heads_each + query % j->heads_each;
-    if (j->op->vec[0]) {
-        float sink = j->op->vec[0][head], top = sink > m ? sink : m, keep = expf(m - top);
-        for (int i = 0; i < d_v; i++) o[i] *= keep;
-        l = l * keep + expf(sink - top);
-    }
+    if (j->op->vec[0]) cera_cpu_k(j->p)->attend_merge(&m, &l, o, j->op->vec[0][head], 1, j->p->zeros, d_v);
     float *out = cera_cpu_row(&j->p->values[j->op->op->out[0]], u->first + query / j->heads_each) + (size_t)head * (size_t)d_v;
     for (int i = 0; i < d_v; i++) out[i] = o[i] / l;
 }
