@@ -91,6 +91,9 @@ typedef struct cera_engine cera_engine;
 typedef struct cera_session cera_session;
 typedef struct cera_tokenizer cera_tokenizer;
 typedef struct cera_sampler cera_sampler;
+typedef struct cera_grammar cera_grammar;
+typedef struct cera_grammar_tokens cera_grammar_tokens; /* a vocabulary, indexed for masks */
+typedef struct cera_grammar_state cera_grammar_state;   /* a place in a text */
 
 /* Element types of the KV cache. AUTO: bf16 where the tier multiplies bf16, else f16. */
 typedef enum cera_kv_dtype { CERA_KV_DTYPE_AUTO = 0, CERA_KV_DTYPE_F32, CERA_KV_DTYPE_F16, CERA_KV_DTYPE_BF16 } cera_kv_dtype;
@@ -151,8 +154,8 @@ typedef struct cera_model_info {
 /* Fills info, whose size the caller has set. */
 CERA_API cera_status cera_engine_info(const cera_engine *engine, cera_model_info *info, cera_error *e);
 CERA_API const cera_tokenizer *cera_engine_tokenizer(const cera_engine *engine); /* lives as long as the engine */
-/* The file's chat template (tokenizer.chat_template), as long as the engine lives; NULL: it has none. size may be NULL; the text
- * need not end in a NUL. */
+/* The file's chat template (tokenizer.chat_template), as long as the engine lives; NULL: it has none. size may be NULL; the
+ * text need not end in a NUL. */
 CERA_API const char *cera_engine_chat_template(const cera_engine *engine, size_t *size);
 
 /* The plan: one line an operation ("MATMUL blk.0.attn_output.weight q4_0 [2048, 2048] + x"). Writes at most capacity bytes with
@@ -223,9 +226,16 @@ CERA_API int32_t cera_tokenizer_find(const cera_tokenizer *t, const char *text);
 
 /* ---- sampler -------------------------------------------------------------------------------------------------------- */
 
-/* The chain, in this order: penalties, top-k, top-p, min-p, temperature, draw. A stage at its neutral value does nothing. The
- * draw is a pure function of (logits, history, options, position): it uses the random number f(seed, choice, position), never a
- * count of draws, and is the same on every platform. Ties go to the lowest id. Logits that are not finite never win. */
+/* The chain: logit bias, then the stages of `samplers` in their order, then the draw. A stage at its neutral value does
+ * nothing. The draw is a pure function of (logits, history, options, position): it uses the random number f(seed, choice,
+ * position), never a count of draws, and is the same on every platform. Ties go to the lowest id. Logits that are not finite
+ * never win. Mirostat and adaptive-p carry a number from one token to the next: a call at a position that does not follow the
+ * last call's starts anew. */
+typedef struct cera_logit_bias {
+    int32_t token;
+    float bias; /* added to the logit; -infinity: never chosen */
+} cera_logit_bias;
+
 typedef struct cera_sampler_options {
     size_t size;
     uint64_t seed;
@@ -239,6 +249,30 @@ typedef struct cera_sampler_options {
     float frequency_penalty; /* times the count in the window, taken off the logit; 0: off */
     float presence_penalty;  /* taken off the logit of a token in the window; 0: off */
     int32_t penalty_last_n;  /* tokens of the history, prompt included, in the window; 0: none, -1: all */
+
+    /* Zero: off, or the default that is named. */
+    const cera_logit_bias *logit_bias; /* [n_logit_bias], copied */
+    size_t n_logit_bias;
+    const char *samplers; /* order of the stages, names separated by ";" or ","; those left out do not run. NULL:
+                             "penalties;dry;top_n_sigma;top_k;typical_p;top_p;min_p;xtc;temperature" */
+    float dry_multiplier; /* DRY: a token that would extend a repetition of m >= allowed tokens loses multiplier * base ^ (m -
+                             allowed); 0: off */
+    float dry_base;       /* 0: 1.75; below 1: off */
+    int32_t dry_allowed_length;  /* 0: 2 */
+    int32_t dry_last_n;          /* tokens of the history that are looked at; 0 or -1: all */
+    const int32_t *dry_breakers; /* [n_dry_breakers] tokens that end a repetition and are not penalised, copied */
+    size_t n_dry_breakers;
+    float top_n_sigma; /* keep logits within n standard deviations of the largest; 0: off */
+    float typical_p;   /* keep those whose surprise is nearest to the entropy until their probabilities exceed p; 0 or 1: off */
+    float xtc_probability;   /* with this probability drop all but the least of those that reach the threshold; 0: off */
+    float xtc_threshold;     /* 0: 0.1; above 0.5: off */
+    float dynatemp_range;    /* temperature +- range by the entropy of what is left; 0: off */
+    float dynatemp_exponent; /* 0: 1 */
+    int32_t mirostat;        /* 1 or 2: temperature and mirostat are all that runs after the bias; 0: off */
+    float mirostat_tau;      /* surprise that is aimed at, in bits; 0: 5 */
+    float mirostat_eta;      /* rate of learning; 0: 0.1 */
+    float adaptive_target;   /* adaptive-p: choose tokens whose probability is near this, in (0, 1]; 0: off */
+    float adaptive_decay;    /* share of the past in the running mean, at most 0.99; 0: 0.9 */
 } cera_sampler_options;
 
 /* Fills the fields after size: what the model's metadata states (general.sampling.*), else seed 0, temperature 0.8, top-k 40,
@@ -253,6 +287,20 @@ CERA_API void cera_sampler_destroy(cera_sampler *sampler);
  * vocabulary are passed over. CERA_ERR_NUMERIC when no logit is finite. */
 CERA_API cera_status cera_sampler_sample(cera_sampler *sampler, const float *logits, const int32_t *history, size_t n_history,
                                          uint64_t position, int32_t *token, cera_error *e);
+/* The same among the tokens whose bit is set: bit id & 31 of word id >> 5, [ceil(n_vocab / 32)]. */
+CERA_API cera_status cera_sampler_sample_allowed(cera_sampler *sampler, const float *logits, const uint32_t *allowed,
+                                                 const int32_t *history, size_t n_history, uint64_t position, int32_t *token,
+                                                 cera_error *e);
+
+typedef struct cera_logprob {
+    int32_t token;
+    float logprob; /* natural logarithm of the probability, <= 0 */
+} cera_logprob;
+
+/* Of the softmax of logits [n_vocab]: the logarithm for token (chosen may be NULL), and the n_top most probable, best first,
+ * ties by lowest id (token -1 where fewer are finite). Logits that are not finite have no share. */
+CERA_API cera_status cera_logprobs(const float *logits, int32_t n_vocab, int32_t token, float *chosen, cera_logprob *top,
+                                   size_t n_top, cera_error *e);
 
 /* ---- session: one sequence of tokens ---------------------------------------------------------------------------------- */
 
@@ -310,18 +358,36 @@ typedef enum cera_finish {
     CERA_FINISH_CONTEXT,   /* the context is full */
     CERA_FINISH_CALLBACK,  /* on_text returned false */
     CERA_FINISH_CANCELLED, /* cera_session_cancel */
-    CERA_FINISH_ERROR
+    CERA_FINISH_ERROR,
+    CERA_FINISH_STOP,   /* a stop string; the tokens that brought it are part of the history */
+    CERA_FINISH_GRAMMAR /* the grammar's text is complete and nothing can follow */
 } cera_finish;
 
 CERA_API const char *cera_finish_name(cera_finish finish); /* "eog", "length", ... */
 
+/* A token as it is chosen, before its text is handed out. */
+typedef struct cera_token_event {
+    size_t size;
+    int32_t token;
+    int32_t position;    /* in the history */
+    const float *logits; /* [n_vocab] f32, as the model gave them; valid during the call (cera_logprobs) */
+    int32_t n_vocab;
+} cera_token_event;
+
 typedef struct cera_generate_options {
     size_t size;
     int64_t max_tokens; /* 0: until the model ends or the context is full */
-    bool ignore_eog;    /* go on after end-of-generation tokens, which then become part of the history */
+    bool ignore_eog;    /* end-of-generation tokens are never chosen */
     bool special;       /* control tokens give their text */
     cera_text_fn on_text;
     void *ctx;
+    int64_t min_tokens;       /* end-of-generation tokens are not chosen before so many tokens; 0: from the start */
+    const char *const *stops; /* [n_stops] texts that end it, matched on the bytes of the tokens across their borders. Nothing
+                                 of a stop string is handed out; a beginning that stays one is handed out in the end. */
+    size_t n_stops;
+    cera_grammar_state *grammar;               /* moves on with the text; only tokens that fit are chosen; NULL: none */
+    const cera_grammar_tokens *grammar_tokens; /* of this engine's tokenizer; needed with grammar */
+    void (*on_token)(void *ctx, const cera_token_event *event);
 } cera_generate_options;
 
 typedef struct cera_generate_result {
@@ -331,6 +397,7 @@ typedef struct cera_generate_result {
     int64_t n_tokens;  /* tokens generated, end-of-generation not counted */
     double first_ms;   /* from the call to the first token */
     double total_ms;   /* from the call to its end */
+    int32_t stop;      /* CERA_FINISH_STOP: number of the stop string, else -1 */
 } cera_generate_result;
 
 /* Generates from the logits that the session holds (append a prompt first): samples, hands out, evaluates. The sampler sees the
@@ -429,10 +496,6 @@ CERA_API const char *const *cera_architectures(void);
 
 /* GBNF (llama.cpp's dialect), JSON Schema (drafts 7 and 2020-12) or a regular expression (ECMA-262 subset, matching anywhere),
  * compiled to an automaton over bytes. docs/structured-output.md lists what each accepts and refuses. */
-typedef struct cera_grammar cera_grammar;
-typedef struct cera_grammar_tokens cera_grammar_tokens; /* a vocabulary, indexed for masks */
-typedef struct cera_grammar_state cera_grammar_state;   /* a place in a text */
-
 typedef enum cera_grammar_kind { CERA_GRAMMAR_GBNF = 1, CERA_GRAMMAR_SCHEMA, CERA_GRAMMAR_REGEX } cera_grammar_kind;
 
 typedef struct cera_grammar_options {

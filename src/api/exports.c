@@ -44,6 +44,8 @@ const cera_exported cera_api_exports[] = {
     EXPORT(cera_sampler_create),
     EXPORT(cera_sampler_destroy),
     EXPORT(cera_sampler_sample),
+    EXPORT(cera_sampler_sample_allowed),
+    EXPORT(cera_logprobs),
     /* session.c */
     EXPORT(cera_session_create),
     EXPORT(cera_session_destroy),

@@ -207,11 +207,6 @@ cera_status cera_sampler_create(const cera_sampler_options *options, int32_t n_v
 
 /* ---- one choice ---- */
 
-/* Whatever is not finite becomes -infinity, which has no weight. The comparison is false for NaN. */
-static void take_logits(float *out, const float *logits, int n) {
-    for (int i = 0; i < n; i++) out[i] = fabsf(logits[i]) <= 3.402823466e38f ? logits[i] : -INFINITY;
-}
-
 /* Words without an allowed token, the rule under a grammar, are filled at once. */
 static void mask_logits(float *logit, const uint32_t *allowed, int n) {
     for (int from = 0; from < n; from += 32) {
@@ -247,9 +242,9 @@ cera_status cera_sampler_sample_allowed(cera_sampler *s, const float *logits, co
     s->position = position;
     if (!cera_sampler_dry_reserve(s))
         return cera_fail(e, CERA_ERR_MEMORY, "sampler: out of memory for a history of %zu tokens", n_history);
-    take_logits(s->logit, logits, s->n_vocab);
+    const float max = cera_sampler_take_logits(s->logit, logits, s->n_vocab);
     cera_candidates c = {.logit = s->logit, .id = s->id, .n = s->n_vocab, .identity = true};
-    if (cera_sampler_max(&c) == -INFINITY) return no_candidate(s, "", e);
+    if (max == -INFINITY) return no_candidate(s, "", e);
     if (allowed) mask_logits(s->logit, allowed, s->n_vocab);
     cera_sampler_bias(s, &c);
     if ((allowed || s->options.n_logit_bias > 0) && cera_sampler_max(&c) == -INFINITY)

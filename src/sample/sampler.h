@@ -75,6 +75,8 @@ int cera_sampler_mirostat(cera_sampler *s, cera_candidates *c, double u);
 int cera_sampler_adaptive(cera_sampler *s, cera_candidates *c, double u);
 
 /* sampler_list.c: what stages are made of */
+/* Copies n logits, those that are not finite as -infinity; returns the largest. */
+float cera_sampler_take_logits(float *out, const float *logits, int n);
 float cera_sampler_max(const cera_candidates *c); /* -infinity when c is empty or has no finite logit */
 /* Keeps the k largest, sorted. k >= n sorts. */
 void cera_sampler_keep_largest(cera_sampler *s, cera_candidates *c, int k);

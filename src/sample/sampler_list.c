@@ -10,14 +10,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
+
 /* ---- exp and log ---- */
 
 /* Cephes' expf (S. Moshier): x = n ln 2 + r with |r| <= ln 2 / 2, ln 2 in two parts so that n ln 2 is exact, a polynomial in r,
  * and 2^n put into the exponent. Rounding by adding 1.5 * 2^23 keeps the loop free of branches and calls. */
-static inline float exp_nonpositive(float x) {
-    const float y = x < -87.0f ? -87.0f : x;
-    const float n = (y * 1.44269504088896341f + 12582912.0f) - 12582912.0f;
-    const float r = (y - n * 0.693359375f) - n * -2.12194440e-4f;
+static inline __attribute__((always_inline)) float exp_in_range(float x) {
+    const float n = (x * 1.44269504088896341f + 12582912.0f) - 12582912.0f;
+    const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
@@ -28,10 +29,10 @@ static inline float exp_nonpositive(float x) {
     const int32_t bits = ((int32_t)n + 127) << 23;
     float scale;
     memcpy(&scale, &bits, sizeof scale);
-    return x < -87.0f ? 0.0f : p * scale;
+    return p * scale;
 }
 
-float cera_sampler_exp(float x) { return exp_nonpositive(x); }
+float cera_sampler_exp(float x) { return x < -87.0f ? 0.0f : exp_in_range(x); }
 
 /* x = m 2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...), s = (m - 1)/(m + 1), |s| < 0.172.
  */
@@ -62,7 +63,7 @@ double cera_sampler_exp_f64(double x) {
 /* ---- maximum and selection ---- */
 
 /* In 16 lanes and a fixed tree, so that the compiler may vectorise without reordering anything. n >= 1. */
-static float maximum(const float *a, int n) {
+static inline __attribute__((always_inline)) float maximum_body(const float *a, int n) {
     float lane[16];
     for (int l = 0; l < 16; l++) lane[l] = a[0];
     int i = 0;
@@ -75,11 +76,42 @@ static float maximum(const float *a, int n) {
 }
 
 /* Maxima of blocks of 64; returns the number of blocks. */
-static int block_maxima(const float *logit, int n, float *out) {
+static inline __attribute__((always_inline)) int maxima_body(const float *restrict logit, int n, float *restrict out) {
     int b = 0, i = 0;
-    for (; i + CERA_SAMPLER_BLOCK <= n; i += CERA_SAMPLER_BLOCK) out[b++] = maximum(logit + i, CERA_SAMPLER_BLOCK);
-    if (i < n) out[b++] = maximum(logit + i, n - i);
+    for (; i + CERA_SAMPLER_BLOCK <= n; i += CERA_SAMPLER_BLOCK) out[b++] = maximum_body(logit + i, CERA_SAMPLER_BLOCK);
+    if (i < n) out[b++] = maximum_body(logit + i, n - i);
     return b;
+}
+
+/* Whatever is not finite becomes -infinity, which has no weight. The comparison is false for NaN. */
+static inline __attribute__((always_inline)) float take_body(float *restrict out, const float *restrict logits, int n) {
+    for (int i = 0; i < n; i++) out[i] = fabsf(logits[i]) <= 3.402823466e38f ? logits[i] : -INFINITY;
+    return maximum_body(out, n);
+}
+
+/* Loops over a whole vocabulary are compiled for wider registers too: the same operations in the same lanes, so the same bits,
+ * in a quarter of the time. */
+#if defined(__x86_64__)
+#    define WIDE __attribute__((target("avx2")))
+WIDE static float maximum_wide(const float *a, int n) { return maximum_body(a, n); }
+WIDE static int maxima_wide(const float *logit, int n, float *out) { return maxima_body(logit, n, out); }
+WIDE static float take_wide(float *out, const float *logits, int n) { return take_body(out, logits, n); }
+static bool is_wide(void) { return cera_cpu_features() & CERA_CPU_AVX2; }
+#else
+#    define WIDE
+#    define maximum_wide maximum_body
+#    define maxima_wide maxima_body
+#    define take_wide take_body
+static bool is_wide(void) { return false; }
+#endif
+
+static float maximum(const float *a, int n) { return is_wide() ? maximum_wide(a, n) : maximum_body(a, n); }
+static int block_maxima(const float *logit, int n, float *out) {
+    return is_wide() ? maxima_wide(logit, n, out) : maxima_body(logit, n, out);
+}
+
+float cera_sampler_take_logits(float *out, const float *logits, int n) {
+    return is_wide() ? take_wide(out, logits, n) : take_body(out, logits, n);
 }
 
 float cera_sampler_max(const cera_candidates *c) {
@@ -208,44 +240,50 @@ void cera_sampler_keep_from(cera_sampler *s, cera_candidates *c, float threshold
 
 /* f32 inside a block of 64 (16 lanes and a fixed tree), f64 across blocks: vectorised, and the error of the sum stays at a few
  * 1e-7 of it, as that of one exp. */
-static float block_weights(const float *logit, int n, float max, float *weight) {
+static inline __attribute__((always_inline)) float block_weights(const float *logit, int n, float max, float *weight) {
     float lane[16] = {0};
+    /* Three loops: with the tests for -87 inside the exp, compilers make branches and leave the loop scalar. */
+    for (int i = 0; i < n; i++) weight[i] = logit[i] - max < -87.0f ? -87.0f : logit[i] - max;
+    for (int i = 0; i < n; i++) weight[i] = exp_in_range(weight[i]);
+    for (int i = 0; i < n; i++) weight[i] = weight[i] < 1.65e-38f ? 0.0f : weight[i]; /* e^-87 */
     int i = 0;
     for (; i + 16 <= n; i += 16)
-        for (int l = 0; l < 16; l++) {
-            const float w = exp_nonpositive(logit[i + l] - max);
-            weight[i + l] = w;
-            lane[l] += w;
-        }
-    for (int l = 0; i < n; i++, l++) {
-        weight[i] = exp_nonpositive(logit[i] - max);
-        lane[l] += weight[i];
-    }
+        for (int l = 0; l < 16; l++) lane[l] += weight[i + l];
+    for (int l = 0; i < n; i++, l++) lane[l] += weight[i];
     for (int w = 8; w > 0; w /= 2)
         for (int l = 0; l < w; l++) lane[l] += lane[l + w];
     return lane[0];
 }
 
-double cera_sampler_weights(const cera_candidates *c, float max, float *weight) {
+/* weight[i], and of each block the sum into part[]; returns the sum of all. */
+static inline __attribute__((always_inline)) double weights_body(const float *restrict logit, int n, float max,
+                                                                 float *restrict weight, float *restrict part) {
     double sum = 0.0;
-    for (int i = 0; i < c->n; i += CERA_SAMPLER_BLOCK) {
-        const int n = c->n - i < CERA_SAMPLER_BLOCK ? c->n - i : CERA_SAMPLER_BLOCK;
-        sum += block_weights(c->logit + i, n, max, weight + i);
+    for (int i = 0, b = 0; i < n; i += CERA_SAMPLER_BLOCK, b++) {
+        const int size = n - i < CERA_SAMPLER_BLOCK ? n - i : CERA_SAMPLER_BLOCK;
+        const float s = size == CERA_SAMPLER_BLOCK ? block_weights(logit + i, CERA_SAMPLER_BLOCK, max, weight + i)
+                                                   : block_weights(logit + i, size, max, weight + i);
+        if (part) part[b] = s;
+        sum += (double)s;
     }
     return sum;
 }
 
+WIDE static double weights_wide(const float *logit, int n, float max, float *weight, float *part) {
+    return weights_body(logit, n, max, weight, part);
+}
+
+static double weights_of(const cera_candidates *c, float max, float *weight, float *part) {
+    return is_wide() ? weights_wide(c->logit, c->n, max, weight, part) : weights_body(c->logit, c->n, max, weight, part);
+}
+
+double cera_sampler_weights(const cera_candidates *c, float max, float *weight) { return weights_of(c, max, weight, NULL); }
+
 int cera_sampler_draw(cera_sampler *s, const cera_candidates *c, double u) {
     const float max = cera_sampler_max(c);
     float *part = s->block_max;
-    double sum = 0.0;
-    int n_parts = 0;
-    for (int i = 0; i < c->n; i += CERA_SAMPLER_BLOCK) {
-        const int n = c->n - i < CERA_SAMPLER_BLOCK ? c->n - i : CERA_SAMPLER_BLOCK;
-        part[n_parts] = block_weights(c->logit + i, n, max, s->weight + i);
-        sum += (double)part[n_parts++];
-    }
-    const double target = u * sum;
+    const int n_parts = (c->n + CERA_SAMPLER_BLOCK - 1) / CERA_SAMPLER_BLOCK;
+    const double target = u * weights_of(c, max, s->weight, part);
     double before = 0.0;
     int best = 0; /* rounding may leave the target just above the last sum: the last candidate with any weight then wins */
     for (int p = 0; p < n_parts; p++) {
@@ -273,81 +311,77 @@ typedef struct {
     int ties;
 } cut;
 
-/* Narrows pick_* [n], of which the smallest are not needed, to the candidate that makes the sum reach the target: halves the
- * range of logits, and keeps the half with the border. The order of the picks is kept, so ties stay in the order of the list.
+/* Narrows logit[n] and weight[n], of which the smallest are not needed, to the candidate that makes the sum reach the target:
+ * halves the range of logits, and keeps the half with the border. Their order is kept, so ties stay in the order of the list.
  */
-static cut find_cut(cera_sampler *s, int n, double target) {
+static cut find_cut(float *logit, float *weight, int n, double target) {
     double above = 0.0;
     while (n > 1) {
-        float low = s->pick_logit[0], high = low;
+        float low = logit[0], high = low;
         for (int i = 1; i < n; i++) {
-            low = s->pick_logit[i] < low ? s->pick_logit[i] : low;
-            high = s->pick_logit[i] > high ? s->pick_logit[i] : high;
+            low = logit[i] < low ? logit[i] : low;
+            high = logit[i] > high ? logit[i] : high;
         }
         if (low == high) break;
         float middle = low + (high - low) * 0.5f;
         if (!(middle > low)) middle = high; /* neighbours in f32 */
         double upper = 0.0;
-        for (int i = 0; i < n; i++) upper += s->pick_logit[i] >= middle ? (double)s->pick_weight[i] : 0.0;
+        for (int i = 0; i < n; i++) upper += logit[i] >= middle ? (double)weight[i] : 0.0;
         const bool in_upper = above + upper >= target;
         if (!in_upper) above += upper;
         int kept = 0;
         for (int i = 0; i < n; i++) {
-            if ((s->pick_logit[i] >= middle) != in_upper) continue;
-            s->pick_logit[kept] = s->pick_logit[i];
-            s->pick_weight[kept++] = s->pick_weight[i];
+            const float l = logit[i], w = weight[i];
+            logit[kept] = l;
+            weight[kept] = w;
+            kept += (l >= middle) == in_upper;
         }
         n = kept;
     }
     int ties = 1;
-    for (above += (double)s->pick_weight[0]; ties < n && above < target; ties++) above += (double)s->pick_weight[ties];
-    return (cut){s->pick_logit[0], ties};
+    for (above += (double)weight[0]; ties < n && above < target; ties++) above += (double)weight[ties];
+    return (cut){logit[0], ties};
 }
 
 /* The candidates from the threshold on, with their weights, into pick_*; returns how many, *sum their weight. */
 static int pick_weighted(cera_sampler *s, const cera_candidates *c, int n_blocks, float threshold, double *sum) {
     int n = 0;
-    *sum = 0.0;
     for (int b = 0; b < n_blocks; b++) {
         if (s->block_max[b] < threshold) continue;
-        const int from = b * CERA_SAMPLER_BLOCK, left = c->n - from;
-        const int end = from + (left < CERA_SAMPLER_BLOCK ? left : CERA_SAMPLER_BLOCK);
+        const int from = b * CERA_SAMPLER_BLOCK, end = from + CERA_SAMPLER_BLOCK < c->n ? from + CERA_SAMPLER_BLOCK : c->n;
         for (int i = from; i < end; i++) {
             if (c->logit[i] < threshold) continue;
             s->pick_logit[n] = c->logit[i];
-            s->pick_weight[n++] = s->weight[i];
-            *sum += (double)s->weight[i];
-        }
-    }
-    return n;
-}
-
-static void keep_cut(cera_sampler *s, cera_candidates *c, int n_blocks, cut border) {
-    int n = 0, ties = 0;
-    for (int b = 0; b < n_blocks; b++) {
-        if (s->block_max[b] < border.logit) continue;
-        const int from = b * CERA_SAMPLER_BLOCK, end = from + CERA_SAMPLER_BLOCK < c->n ? from + CERA_SAMPLER_BLOCK : c->n;
-        for (int i = from; i < end; i++) {
-            if (c->logit[i] < border.logit || (c->logit[i] == border.logit && ties++ >= border.ties)) continue;
-            s->pick_logit[n] = c->logit[i];
+            s->pick_weight[n] = s->weight[i];
             s->pick_id[n++] = id_at(c, i);
         }
     }
-    cera_sampler_take(s, c, n);
+    *sum = 0.0;
+    for (int i = 0; i < n; i++) *sum += (double)s->pick_weight[i];
+    return n;
 }
 
-/* Picks down to 2, 4, 8 ... below the maximum until the picks reach the target: most distributions are steep, and little is
- * looked at twice. */
+/* Picks down to 4, 8, 16 ... below the maximum until the picks reach the target: most distributions are steep, and nearly all
+ * is looked at once. */
 void cera_sampler_keep_reaching(cera_sampler *s, cera_candidates *c, double target) {
     const int n_blocks = block_maxima(c->logit, c->n, s->block_max);
     const float max = maximum(s->block_max, n_blocks);
     int n = 0;
     double sum = 0.0;
-    for (float depth = 2.0f; depth < 200.0f; depth *= 2.0f) {
+    for (float depth = 4.0f; depth < 200.0f && (n == 0 || sum < target); depth *= 2.0f)
         n = pick_weighted(s, c, n_blocks, max - depth, &sum);
-        if (sum >= target) break;
+    memcpy(c->logit, s->pick_logit, (size_t)n * sizeof *c->logit); /* scratch: the list comes back from the picks */
+    memcpy(s->weight, s->pick_weight, (size_t)n * sizeof *s->weight);
+    const cut border = find_cut(c->logit, s->weight, n, target < sum ? target : sum);
+    int kept = 0, ties = 0;
+    for (int i = 0; i < n; i++) {
+        const float l = s->pick_logit[i];
+        if (l < border.logit || (l == border.logit && ties++ >= border.ties)) continue;
+        c->logit[kept] = l;
+        c->id[kept++] = s->pick_id[i];
     }
-    keep_cut(s, c, n_blocks, find_cut(s, n, target < sum ? target : sum));
+    c->n = kept;
+    c->identity = false;
 }
 
 void cera_sampler_keep_marked(cera_candidates *c, const float *keep) {

@@ -46,6 +46,11 @@ static int by_logit(const void *a, const void *b) {
     return x->logit != y->logit ? (x->logit < y->logit) - (x->logit > y->logit) : (x->id > y->id) - (x->id < y->id);
 }
 
+static int by_id(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
 static void softmax(entry *t, int n, double temperature) {
     double max = -INFINITY, sum = 0.0;
     for (int i = 0; i < n; i++) max = t[i].logit > max ? t[i].logit : max;
@@ -65,15 +70,83 @@ static void reference_penalties(entry *t, int n, const cera_sampler_options *o, 
     }
 }
 
+/* DRY by its definition: for each earlier place, how long a run before it equals the history's end, by comparing. */
+static void reference_dry(entry *t, const cera_sampler_options *o, const int32_t *h, int n_history) {
+    if (o->dry_multiplier <= 0.0f) return;
+    const int w = o->dry_last_n <= 0 || o->dry_last_n > n_history ? n_history : o->dry_last_n, first = n_history - w;
+    int limit = 0;
+    while (limit < w && h[n_history - 1 - limit] % 10 != 3) limit++; /* tests' breakers: ids that end in 3 */
+    for (int id = 0; id < 100; id++) {
+        int best = -1;
+        for (int j = first; j < n_history - 1; j++) {
+            if (h[j + 1] != id) continue;
+            int m = 0;
+            while (m < limit && j - m >= first && h[j - m] == h[n_history - 1 - m]) m++;
+            best = m > best ? m : best;
+        }
+        if (w > o->dry_allowed_length && best >= o->dry_allowed_length && id % 10 != 3)
+            t[id].logit -= (double)o->dry_multiplier * pow((double)o->dry_base, best - o->dry_allowed_length);
+    }
+}
+
+static double entropy_of(const entry *t, int n) {
+    double h = 0.0;
+    for (int i = 0; i < n; i++) h -= t[i].p > 0 ? t[i].p * log(t[i].p) : 0.0;
+    return h;
+}
+
+static double typical_entropy;
+static int by_typicality(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    const double dx = fabs(-log(x->p) - typical_entropy), dy = fabs(-log(y->p) - typical_entropy);
+    return (dx > dy) - (dx < dy);
+}
+
+static int reference_typical(entry *t, int n, double p) {
+    softmax(t, n, 1.0);
+    typical_entropy = entropy_of(t, n);
+    qsort(t, (size_t)n, sizeof *t, by_typicality);
+    double sum = 0.0;
+    int keep = 0;
+    while (keep < n && sum <= p) sum += t[keep++].p;
+    return keep;
+}
+
+static int reference_sigma(entry *t, int n, double k) {
+    double max = -INFINITY, mean = 0, var = 0;
+    for (int i = 0; i < n; i++) mean += t[i].logit / n, max = fmax(max, t[i].logit);
+    for (int i = 0; i < n; i++) var += (t[i].logit - mean) * (t[i].logit - mean) / n;
+    int keep = 0;
+    for (int i = 0; i < n; i++)
+        if (t[i].logit >= max - k * sqrt(var)) t[keep++] = t[i];
+    return keep;
+}
+
+static int reference_xtc(entry *t, int n, double threshold) {
+    softmax(t, n, 1.0);
+    qsort(t, (size_t)n, sizeof *t, by_logit);
+    int reach = 0;
+    while (reach < n && t[reach].p >= threshold) reach++;
+    if (reach < 2) return n;
+    memmove(t, t + reach - 1, (size_t)(n - reach + 1) * sizeof *t);
+    return n - reach + 1;
+}
+
 /* Fills t with the candidates that stay and their final probabilities, in the order of the draw; returns how many. */
 static int reference(entry *t, const float *logits, int n, const cera_sampler_options *o, const int32_t *history,
                      int n_history) {
     for (int i = 0; i < n; i++) t[i] = (entry){.id = i, .logit = (double)logits[i]};
     reference_penalties(t, n, o, history, n_history);
-    if (o->top_k > 0 || o->top_p < 1.0f) qsort(t, (size_t)n, sizeof *t, by_logit);
-    if (o->top_k > 0 && o->top_k < n) n = o->top_k;
+    reference_dry(t, o, history, n_history);
+    if (o->top_n_sigma > 0) n = reference_sigma(t, n, (double)o->top_n_sigma);
+    if (o->top_k > 0) {
+        qsort(t, (size_t)n, sizeof *t, by_logit);
+        n = o->top_k < n ? o->top_k : n;
+    }
+    if (o->typical_p > 0 && o->typical_p < 1) n = reference_typical(t, n, (double)o->typical_p);
     softmax(t, n, 1.0);
     if (o->top_p < 1.0f) {
+        qsort(t, (size_t)n, sizeof *t, by_logit);
         double sum = 0.0;
         int keep = 0;
         while (keep < n && (keep == 0 || sum < (double)o->top_p)) sum += t[keep++].p;
@@ -84,8 +157,17 @@ static int reference(entry *t, const float *logits, int n, const cera_sampler_op
     for (int i = 0; i < n; i++) best = t[i].p > best ? t[i].p : best;
     for (int i = 0; i < n; i++)
         if (t[i].p >= (double)o->min_p * best) t[keep++] = t[i];
-    softmax(t, keep, (double)o->temperature);
-    return keep;
+    n = keep;
+    if (o->xtc_probability > 0) n = reference_xtc(t, n, (double)o->xtc_threshold);
+    double temperature = (double)o->temperature;
+    if (o->dynatemp_range > 0 && n > 1) {
+        softmax(t, n, 1.0);
+        const double low = fmax(0, temperature - (double)o->dynatemp_range), high = temperature + (double)o->dynatemp_range;
+        temperature = low + (high - low) * pow(entropy_of(t, n) / log(n), (double)o->dynatemp_exponent);
+    }
+    softmax(t, n, temperature);
+    qsort(t, (size_t)n, sizeof *t, o->top_k > 0 ? by_logit : by_id); /* the draw goes by id where nothing has sorted */
+    return n;
 }
 
 static double rand_unit(uint64_t seed, uint64_t i) { return cera_rng_uniform(seed, 77, i); }
@@ -142,6 +224,181 @@ static void test_chain_against_table(void **state) {
         if (c % 8 == 5) o.frequency_penalty = 0.2f, o.presence_penalty = -0.4f;
         compare(&o, logits, n, history, c % 11 == 0 ? 0 : 200, 40);
     }
+}
+
+/* The stages that are off by default, each alone and with others; 100 candidates, a history that repeats itself. */
+static void test_more_stages_against_table(void **state) {
+    (void)state;
+    static float logits[100];
+    int32_t history[120], breakers[10];
+    for (int i = 0; i < 10; i++) breakers[i] = 93 - 10 * i;
+    for (int c = 0; c < 300; c++) {
+        const uint64_t seed = 90000 + (uint64_t)c;
+        random_logits(logits, 100, seed, c % 3 == 0 ? 2.0 : 9.0);
+        const int period = 3 + c % 9;
+        for (int i = 0; i < 120; i++) history[i] = (i % period) * 7 % 100 + (i % 41 == 40);
+        cera_sampler_options o = neutral();
+        o.seed = seed;
+        o.temperature = 0.5f + 0.25f * (float)(c % 5);
+        o.dry_base = 1.75f, o.dry_allowed_length = 1 + c % 4, o.xtc_threshold = 0.02f + 0.01f * (float)(c % 10);
+        o.dry_breakers = breakers, o.n_dry_breakers = 10, o.dynatemp_exponent = 1.0f + 0.5f * (float)(c % 3);
+        const int which = c % 8;
+        if (which == 0 || which == 5) o.dry_multiplier = 0.05f, o.dry_last_n = c % 3 == 0 ? 50 : -1;
+        if (which == 1 || which == 6) o.top_n_sigma = 0.5f + 0.1f * (float)(c % 20);
+        if (which == 2 || which == 6) o.typical_p = 0.1f + 0.08f * (float)(c % 10);
+        if (which == 3 || which == 7) o.xtc_probability = 1.0f;
+        if (which == 4 || which == 7) o.dynatemp_range = 0.1f + 0.1f * (float)(c % 6);
+        if (which >= 5 && c % 2) o.top_k = 10 + c % 50;
+        compare(&o, logits, 100, history, 120, 30);
+    }
+}
+
+/* XTC with probability 1/2: the top choice is gone in about half of the draws; binomial, 5 standard deviations. */
+static void test_xtc_probability(void **state) {
+    (void)state;
+    const float logits[4] = {5.0f, 5.0f, 5.0f, -50.0f};
+    cera_sampler_options o = neutral();
+    o.xtc_probability = 0.5f, o.xtc_threshold = 0.2f, o.seed = 4;
+    cera_sampler *s = make(&o, 4);
+    int count[4] = {0};
+    for (int d = 0; d < 6000; d++) count[sample(s, logits, NULL, 0, (uint64_t)d)]++;
+    assert_in_range(count[0], 820, 1180); /* 1/2 * 1/3 */
+    assert_in_range(count[1], 820, 1180);
+    assert_in_range(count[2], 3800, 4200); /* the last of equals stays: 1/2 + 1/2 * 1/3 */
+    assert_int_equal(count[3], 0);
+    cera_sampler_destroy(s);
+}
+
+static void test_logit_bias_and_allowed(void **state) {
+    (void)state;
+    float logits[70] = {0};
+    logits[5] = 9.0f;
+    const cera_logit_bias bias[] = {{5, -INFINITY}, {66, 3.0f}, {67, 2.0f}};
+    cera_sampler_options o = neutral();
+    o.temperature = 0.0f, o.logit_bias = bias, o.n_logit_bias = 3;
+    cera_sampler *s = make(&o, 70);
+    assert_int_equal(sample(s, logits, NULL, 0, 0), 66);
+    uint32_t allowed[3] = {0, 0, 1u << 3 | 1u << 4};
+    int32_t token = -1;
+    cera_error e = {0};
+    assert_int_equal(cera_sampler_sample_allowed(s, logits, allowed, NULL, 0, 0, &token, &e), CERA_OK);
+    assert_int_equal(token, 67);
+    allowed[2] = 0, allowed[0] = 1u << 5; /* only the banned one */
+    assert_int_equal(cera_sampler_sample_allowed(s, logits, allowed, NULL, 0, 0, &token, &e), CERA_ERR_NUMERIC);
+    cera_sampler_destroy(s);
+}
+
+/* Mirostat aims at a surprise: over many tokens of one flat-tailed distribution the mean surprise must come near tau. Version 2
+ * is also followed step by step by the recurrence of its definition. */
+static void test_mirostat(void **state) {
+    (void)state;
+    enum { N = 2000 };
+    static float logits[N];
+    for (int i = 0; i < N; i++) logits[(i * 7) % N] = -1.1f * logf((float)(i + 1)); /* Zipf */
+    entry t[N];
+    for (int i = 0; i < N; i++) t[i] = (entry){.id = i, .logit = (double)logits[i]};
+    softmax(t, N, 1.0);
+    for (int version = 1; version <= 2; version++) {
+        cera_sampler_options o = neutral();
+        o.mirostat = version, o.mirostat_tau = 4.0f, o.mirostat_eta = 0.1f, o.seed = 12;
+        cera_sampler *s = make(&o, N);
+        double mu = 8.0, mean = 0.0;
+        for (int d = 0; d < 600; d++) {
+            const int32_t token = sample(s, logits, NULL, 0, (uint64_t)d);
+            double kept = 0.0;
+            for (int i = 0; i < N; i++) kept += -log2(t[i].p) <= mu ? t[i].p : 0.0;
+            if (version == 2) {
+                assert_true(-log2(t[token].p) <= mu + 1e-4);
+                mu -= 0.1 * (-log2(t[token].p / kept) - 4.0);
+                if (fabs(s->mu - mu) > 1e-3) fail_msg("draw %d: mu %.6f, not %.6f", d, s->mu, mu);
+                mu = s->mu;
+            }
+            if (d >= 100) mean += -log2(t[token].p) / 500;
+        }
+        print_message("mirostat %d: mean surprise %.2f bits\n", version, mean);
+        assert_true(mean > 3.0 && mean < 5.5);
+        cera_sampler_destroy(s);
+    }
+}
+
+/* Adaptive-p: a draw follows the transformed logits, by the definition and step by step with its running mean. */
+static void test_adaptive_p(void **state) {
+    (void)state;
+    float logits[50];
+    random_logits(logits, 50, 6, 8.0);
+    entry t[50];
+    for (int i = 0; i < 50; i++) t[i] = (entry){.id = i, .logit = (double)logits[i]};
+    softmax(t, 50, 1.0);
+    cera_sampler_options o = neutral();
+    o.adaptive_target = 0.4f, o.adaptive_decay = 0.8f, o.seed = 3;
+    cera_sampler *s = make(&o, 50);
+    double weighted = 0.4 / 0.2, total = 1 / 0.2;
+    int checked = 0;
+    for (int d = 0; d < 300; d++) {
+        const double aim = fmin(1, fmax(0, 2 * 0.4 - weighted / total)), u = cera_rng_uniform(o.seed, 0, (uint64_t)d);
+        entry v[50];
+        for (int i = 0; i < 50; i++) {
+            const double x = fabs(t[i].p - aim) / 0.3;
+            v[i] = (entry){.id = i, .logit = 5 - 10 * x * x / (1 + x)};
+        }
+        softmax(v, 50, 1.0);
+        double sum = 0.0;
+        int at = 0;
+        while (at < 49 && sum + v[at].p <= u) sum += v[at++].p;
+        const int32_t token = sample(s, logits, NULL, 0, (uint64_t)d);
+        if (fmin(u - sum, sum + v[at].p - u) > 1e-4) {
+            checked++;
+            if (token != at) fail_msg("draw %d: token %d, the definition says %d", d, token, at);
+        }
+        weighted = t[token].p + 0.8 * weighted;
+        total = 1 + 0.8 * total;
+    }
+    assert_true(checked > 200);
+    cera_sampler_destroy(s);
+}
+
+static void test_order_of_stages(void **state) {
+    (void)state;
+    const float logits[4] = {1.0f, 0.5f, 0.0f, -0.5f};
+    cera_sampler_options o = neutral();
+    o.temperature = 0.1f, o.min_p = 0.3f; /* min-p first keeps three; after the temperature, one */
+    o.samplers = "temperature;min_p";
+    cera_sampler *s = make(&o, 4);
+    for (int d = 0; d < 500; d++) assert_int_equal(sample(s, logits, NULL, 0, (uint64_t)d), 0);
+    cera_sampler_destroy(s);
+    o.samplers = "top_k"; /* the others do not run, temperature included */
+    s = make(&o, 4);
+    int seen[4] = {0};
+    for (int d = 0; d < 500; d++) seen[sample(s, logits, NULL, 0, (uint64_t)d)]++;
+    for (int i = 0; i < 4; i++) assert_true(seen[i] > 20);
+    cera_sampler_destroy(s);
+    o.samplers = "top_k;tempreature";
+    cera_error e = {0};
+    assert_int_equal(cera_sampler_create(&o, 4, &s, &e), CERA_ERR_ARGUMENT);
+    assert_non_null(strstr(e.message, "tempreature"));
+}
+
+static void test_logprobs(void **state) {
+    (void)state;
+    float logits[300];
+    random_logits(logits, 300, 77, 9.0);
+    logits[10] = NAN, logits[20] = logits[21] = 30.0f;
+    double sum = 0.0;
+    for (int i = 0; i < 300; i++) sum += i == 10 ? 0.0 : exp((double)logits[i]);
+    cera_logprob top[5];
+    float chosen;
+    cera_error e = {0};
+    assert_int_equal(cera_logprobs(logits, 300, 7, &chosen, top, 5, &e), CERA_OK);
+    assert_true(fabs((double)chosen - ((double)logits[7] - log(sum))) < 1e-5);
+    assert_int_equal(top[0].token, 20);
+    assert_int_equal(top[1].token, 21);
+    for (int i = 0; i < 5; i++) {
+        assert_true(fabs((double)top[i].logprob - ((double)logits[top[i].token] - log(sum))) < 1e-5);
+        int larger = 0;
+        for (int j = 0; j < 300; j++) larger += logits[j] > logits[top[i].token];
+        assert_true(larger <= i);
+    }
+    assert_int_equal(cera_logprobs(logits, 300, 300, &chosen, NULL, 0, &e), CERA_ERR_ARGUMENT);
 }
 
 static void test_flat_distributions(void **state) {
@@ -382,6 +639,13 @@ static void test_time_of_150k(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chain_against_table),
+        cmocka_unit_test(test_more_stages_against_table),
+        cmocka_unit_test(test_xtc_probability),
+        cmocka_unit_test(test_logit_bias_and_allowed),
+        cmocka_unit_test(test_mirostat),
+        cmocka_unit_test(test_adaptive_p),
+        cmocka_unit_test(test_order_of_stages),
+        cmocka_unit_test(test_logprobs),
         cmocka_unit_test(test_flat_distributions),
         cmocka_unit_test(test_greedy_ties_to_lowest_id),
         cmocka_unit_test(test_top_k_ties_to_lowest_ids),
