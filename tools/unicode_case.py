@@ -49,6 +49,11 @@ def titles():
     return [(c, 't', chr(c).title()) for c in CHARS if chr(c).title() != chr(c).upper()]
 
 
+def folds():
+    """Characters whose casefold is not their lower form."""
+    return [(c, 'f', chr(c).casefold()) for c in CHARS if chr(c).casefold() != chr(c).lower()]
+
+
 def rows(texts, width=120):
     line = '   '
     for t in texts:
@@ -69,8 +74,8 @@ for name, mapping in (('upper_runs', str.upper), ('lower_runs', str.lower)):
     print(f'static const case_run {name}[] = {{ /* first, last, step (0: one character), delta */')
     rows('{0x%x, 0x%x, %d, %d}' % r for r in simple_ranges(mapping))
     print('};\n')
-print('static const case_special case_specials[] = { /* by character: its form in several characters, or a title form of its own */')
+print('static const case_special case_specials[] = { /* by character: its form in several characters, or a title or folded form of its own */')
 rows("{0x%x, '%s', {%s}}" % (c, k, ', '.join(f'0x{ord(x):x}' for x in m))
-     for c, k, m in sorted(specials(str.upper, 'u') + specials(str.lower, 'l') + titles()))
+     for c, k, m in sorted(specials(str.upper, 'u') + specials(str.lower, 'l') + titles() + folds()))
 print('};')
 print('/* clang-format on */')

@@ -57,7 +57,7 @@ static uint32_t simple(const case_run *runs, size_t count, uint32_t code) {
 int cera_jinja_char_case(uint32_t code, char to, uint32_t out[3]) {
     if (code < 0x80) {
         bool lower = code >= 'a' && code <= 'z', upper = code >= 'A' && code <= 'Z';
-        out[0] = to == 'l' ? (upper ? code + 32 : code) : lower ? code - 32 : code;
+        out[0] = to == 'l' || to == 'f' ? (upper ? code + 32 : code) : lower ? code - 32 : code;
         return 1;
     }
     const case_special *upper = NULL;
@@ -82,6 +82,7 @@ int cera_jinja_char_case(uint32_t code, char to, uint32_t out[3]) {
         while (n < 3 && upper->form[n]) out[n] = upper->form[n], n++;
         return n;
     }
+    if (to == 'f') return cera_jinja_char_case(code, 'l', out);
     out[0] = to == 'l' ? simple(lower_runs, COUNT(lower_runs), code) : simple(upper_runs, COUNT(upper_runs), code);
     return 1;
 }

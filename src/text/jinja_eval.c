@@ -478,16 +478,26 @@ static bool eval_cond(cera_jrender *r, cera_jact *act, const cera_jnode *n, cera
     return cera_jinja_undefined_hint(r, "the inline if-expression evaluated to false and no else section was defined.", out);
 }
 
+/* Numbers and what operators make of them: jinja2 evaluates these when it compiles. */
+static bool is_constant(const cera_jnode *n) {
+    if (n->type == N_BINARY) return is_constant(n->a) && is_constant(n->b);
+    return n->type == N_CONST || ((n->type == N_NEG || n->type == N_POS) && is_constant(n->a));
+}
+
+/* A constant that is negative stands in jinja2's Python source without parentheses, so that -2 ** x is -(2 ** x) there. */
+static bool folded_power(cera_jrender *r, const cera_jval *base, const cera_jval *exponent, cera_jval *out) {
+    cera_jval minus = cera_jinja_int(-1), v;
+    return cera_jinja_binary(r, OP_MUL, base, &minus, &v) && cera_jinja_binary(r, OP_POW, &v, exponent, &v) &&
+           cera_jinja_binary(r, OP_MUL, &v, &minus, out);
+}
+
 static bool eval_binary(cera_jrender *r, cera_jact *act, const cera_jnode *n, cera_jval *out) {
     cera_jval a, b;
-    /* jinja2 folds -2 and writes it into Python source without parentheses, so -2 ** x is -(2 ** x) unless x is constant too */
-    bool python_sign = n->op == OP_POW && n->a->type == N_NEG && n->a->a->type == N_CONST && n->b->type != N_CONST;
-    if (!cera_jinja_eval(r, act, python_sign ? n->a->a : n->a, &a) || !cera_jinja_eval(r, act, n->b, &b)) return false;
+    double base = 0;
+    if (!cera_jinja_eval(r, act, n->a, &a) || !cera_jinja_eval(r, act, n->b, &b)) return false;
     r->line = n->line;
-    if (python_sign) {
-        cera_jval minus = cera_jinja_int(-1);
-        return cera_jinja_binary(r, OP_POW, &a, &b, &a) && cera_jinja_binary(r, OP_MUL, &minus, &a, out);
-    }
+    if (n->op == OP_POW && cera_jinja_number(&a, &base) && base < 0 && is_constant(n->a) && !is_constant(n->b))
+        return folded_power(r, &a, &b, out);
     return cera_jinja_binary(r, (cera_jop)n->op, &a, &b, out);
 }
 

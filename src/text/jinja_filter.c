@@ -240,7 +240,7 @@ FILTER(f_urlencode) {
     cera_jval over = *self;
     if (!b) return false;
     if (self->kind == J_DICT) over = (cera_jval){.kind = J_VIEW, .sub = J_VIEW_ITEMS, .u.dict = self->u.dict};
-    if (self->kind <= J_STR) {
+    if (self->kind <= J_STR || self->kind >= J_MACRO || self->kind == J_NAMESPACE) {
         if (!quote(r, b, self, false)) return false;
         return *out = cera_jinja_buf_value(b), true;
     }

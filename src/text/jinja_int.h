@@ -483,7 +483,7 @@ bool cera_jinja_strip(cera_jrender *r, const cera_jval *s, const cera_jval *char
 bool cera_jinja_replace(cera_jrender *r, const cera_jval *s, const cera_jval *from, const cera_jval *to, int64_t count,
                         cera_jval *out);
 bool cera_jinja_splitlines(cera_jrender *r, const cera_jval *s, bool keep, cera_jlist **out);
-/* which: 'u' upper, 'l' lower, 't' title, 'c' capitalize, 's' swapcase */
+/* which: 'u' upper, 'l' lower, 't' title, 'c' capitalize, 's' swapcase, 'f' casefold */
 bool cera_jinja_case(cera_jrender *r, const cera_jval *s, char which, cera_jval *out);
 
 /* Characters (jinja_char.c), as Python's str methods see them. */
@@ -500,7 +500,7 @@ enum {
 unsigned cera_jinja_char_class(uint32_t code);
 bool cera_jinja_is_space(uint32_t code);
 bool cera_jinja_is_line_break(uint32_t code);
-/* to: 'u', 'l' or 't'. Writes 1..3 characters, returns how many. */
+/* to: 'u', 'l', 't' or 'f'. Writes 1..3 characters, returns how many. */
 int cera_jinja_char_case(uint32_t code, char to, uint32_t out[3]);
 /* The character at byte `at` of a string that is valid UTF-8; *size gets its length. */
 uint32_t cera_jinja_char_at(const cera_jval *s, uint32_t at, uint32_t *size);

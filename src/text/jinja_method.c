@@ -101,6 +101,7 @@ METHOD(str_upper) { return UNUSED, cera_jinja_case(r, self, 'u', out); }
 METHOD(str_lower) { return UNUSED, cera_jinja_case(r, self, 'l', out); }
 METHOD(str_title) { return UNUSED, cera_jinja_case(r, self, 't', out); }
 METHOD(str_capitalize) { return UNUSED, cera_jinja_case(r, self, 'c', out); }
+METHOD(str_casefold) { return UNUSED, cera_jinja_case(r, self, 'f', out); }
 METHOD(str_swapcase) { return UNUSED, cera_jinja_case(r, self, 's', out); }
 
 /* ---- search ----------------------------------------------------------------------------------------------------- */
@@ -657,7 +658,7 @@ static const cera_jbuiltin str_methods[] = {{"strip", str_strip, "chars"},
                                             {"title", str_title, ""},
                                             {"capitalize", str_capitalize, ""},
                                             {"swapcase", str_swapcase, ""},
-                                            {"casefold", str_lower, ""},
+                                            {"casefold", str_casefold, ""},
                                             {"find", str_find, "!sub,start,end"},
                                             {"rfind", str_rfind, "!sub,start,end"},
                                             {"index", str_index, "!sub,start,end"},

@@ -279,8 +279,10 @@ bool cera_jinja_contains(cera_jrender *r, const cera_jval *item, const cera_jval
         *out = cera_jinja_find(in, item, 0) >= 0;
         return cera_jinja_charge(r, in->n / 32);
     case J_RANGE: return *out = range_contains(in->u.range, item), true;
-    case J_DICT: {
+    case J_DICT:
+    case J_VIEW: {
         cera_jval *found;
+        if (in->kind == J_VIEW && in->sub != J_VIEW_KEYS) break;
         if (!cera_jinja_dict_find(r, in->u.dict, item, &found)) return false;
         return *out = found != NULL, true;
     }
