@@ -13,14 +13,23 @@
 #include "common/output.h"
 #include "common/sampling_args.h"
 #include "common/signals.h"
+#include "common/structure_args.h"
+
+enum { MAX_LOGPROBS = 100 };
 
 typedef struct {
     cera_model_args model;
     cera_sampling_args sampling;
     cera_chat_args chat;
-    const char *prompt, *file;
-    int64_t n;
-    bool raw, special, ignore_eos;
+    cera_structure_args structure;
+    const char *prompt, *file, *output;
+    int64_t n, min_tokens;
+    int32_t n_logprobs;
+    cera_arg_list stops;
+    bool raw, special, ignore_eos, json, logprobs;
+    FILE *text, *tokens; /* with --output json: what has been generated so far */
+    char *text_data, *tokens_data;
+    size_t text_size, tokens_size;
     cera_engine *engine;
     cera_session *session;
     cera_sampler *sampler;
@@ -31,6 +40,7 @@ typedef struct {
     double prompt_s;
     char last; /* byte written */
     bool written;
+    int64_t n_written; /* entries of tokens */
 } run_command;
 
 static int parse(run_command *r, int argc, char **argv) {
@@ -43,11 +53,18 @@ static int parse(run_command *r, int argc, char **argv) {
          &r->raw, 0, 0, NULL},
         {"--special", NULL, "show control tokens; in a raw prompt they also become their ids", CERA_ARG_BOOL, &r->special, 0, 0,
          NULL},
-        {"--ignore-eos", NULL, "go on when the model ends its text", CERA_ARG_BOOL, &r->ignore_eos, 0, 0, NULL},
+        {"--min-tokens", "N", "the model may not end its text before N tokens", CERA_ARG_I64, &r->min_tokens, 0, 1e15, NULL},
+        {"--stop", "TEXT", "end before TEXT; may be repeated", CERA_ARG_LIST, &r->stops, 0, 0, NULL},
+        {"--logprobs", "N", "log-probabilities of each token and of the N most probable (in the JSON, else on stderr)",
+         CERA_ARG_I32, &r->n_logprobs, 0, MAX_LOGPROBS, &r->logprobs},
+        {"--output", "FORM", "text (as it comes, the default) or json (one object at the end)", CERA_ARG_TEXT,
+         (void *)&r->output, 0, 0, NULL},
+        {"--ignore-eos", NULL, "the model never ends its text", CERA_ARG_BOOL, &r->ignore_eos, 0, 0, NULL},
         {0},
     };
     const cera_arg_table tables[] = {{rows, "text"},
                                      cera_chat_args_table(&r->chat),
+                                     cera_structure_args_table(&r->structure),
                                      cera_sampling_args_table(&r->sampling),
                                      cera_model_args_table(&r->model),
                                      {0}};
@@ -60,6 +77,9 @@ static int parse(run_command *r, int argc, char **argv) {
     };
     const int status = cera_args_parse(&line, argc, argv);
     if (status < 0 && r->prompt && r->file) return cera_args_usage_error("-p and -f: give one of them");
+    if (status < 0 && r->output && strcmp(r->output, "json") != 0 && strcmp(r->output, "text") != 0)
+        return cera_args_usage_error("--output: \"%s\" is neither text nor json", r->output);
+    r->json = r->output && strcmp(r->output, "json") == 0;
     if (status < 0 && r->raw && (r->chat.system || r->chat.source))
         return cera_args_usage_error("--raw: no template runs, so --system and --chat-template mean nothing");
     return status;
@@ -141,7 +161,60 @@ static bool on_text(void *ctx, const char *text, size_t size, int32_t token) {
     if (size == 0) return true;
     r->last = text[size - 1];
     r->written = true;
+    if (r->json) return fwrite(text, 1, size, r->text) == size;
     return cera_output_write(text, size);
+}
+
+static void write_piece(FILE *out, const run_command *r, int32_t token) {
+    size_t n = 0;
+    const char *piece = cera_tokenizer_piece(cera_engine_tokenizer(r->engine), token, true, &n);
+    cera_output_json_string(out, piece ? piece : "", piece ? n : 0);
+}
+
+/* One token's entry: {"id":1,"text":"a","logprob":-0.1,"top":[{"id":..,"text":..,"logprob":..}]}. */
+static void on_token(void *ctx, const cera_token_event *event) {
+    run_command *r = ctx;
+    FILE *out = r->json ? r->tokens : stderr;
+    cera_logprob top[MAX_LOGPROBS];
+    const size_t n = r->n_logprobs < event->n_vocab ? (size_t)r->n_logprobs : (size_t)event->n_vocab;
+    float chosen = 0.0f;
+    fprintf(out, "%s{\"id\":%d,\"text\":", r->json && r->n_written++ > 0 ? "," : "", (int)event->token);
+    write_piece(out, r, event->token);
+    if (r->logprobs && cera_logprobs(event->logits, event->n_vocab, event->token, &chosen, top, n, NULL) == CERA_OK) {
+        fprintf(out, ",\"logprob\":%.6g,\"top\":[", (double)chosen);
+        for (size_t i = 0; i < n && top[i].token >= 0; i++) {
+            fprintf(out, "%s{\"id\":%d,\"text\":", i > 0 ? "," : "", (int)top[i].token);
+            write_piece(out, r, top[i].token);
+            fprintf(out, ",\"logprob\":%.6g}", (double)top[i].logprob);
+        }
+        fputc(']', out);
+    }
+    fputs(r->json ? "}" : "}\n", out);
+}
+
+static bool open_streams(run_command *r) {
+    if (!r->json) return true;
+    r->text = open_memstream(&r->text_data, &r->text_size);
+    r->tokens = open_memstream(&r->tokens_data, &r->tokens_size);
+    return r->text && r->tokens;
+}
+
+/* The one object of --output json. */
+static void write_json(run_command *r, const cera_generate_result *g) {
+    fflush(r->text);
+    fflush(r->tokens);
+    fputs("{\"text\":", stdout);
+    cera_output_json_string(stdout, r->text_data, r->text_size);
+    printf(",\"finish\":\"%s\"", cera_finish_name(g->finish));
+    if (g->stop >= 0) {
+        fputs(",\"stop\":", stdout);
+        cera_output_json_string(stdout, r->stops.items[g->stop], strlen(r->stops.items[g->stop]));
+    }
+    printf(",\"tokens\":[%.*s],\"n_tokens\":%lld,\"n_prompt\":%zu,\"prompt_tokens\":[", (int)r->tokens_size, r->tokens_data,
+           (long long)g->n_tokens, r->n_ids);
+    for (size_t i = 0; i < r->n_ids; i++) printf("%s%d", i > 0 ? "," : "", (int)r->ids[i]);
+    printf("],\"seed\":%llu,\"timings\":{\"prompt_ms\":%.3f,\"first_token_ms\":%.3f,\"generate_ms\":%.3f}}\n",
+           (unsigned long long)r->sampler_options.seed, r->prompt_s * 1e3, r->prompt_s * 1e3 + g->first_ms, g->total_ms);
 }
 
 static void show_speed(const run_command *r, const cera_generate_result *g) {
@@ -151,7 +224,8 @@ static void show_speed(const run_command *r, const cera_generate_result *g) {
     if (g->n_tokens > 1 && rest_s > 0) fprintf(stderr, ", %.1f tok/s", (double)(g->n_tokens - 1) / rest_s);
     if (r->sampler_options.temperature > 0.0f) fprintf(stderr, "; seed %llu", (unsigned long long)r->sampler_options.seed);
     static const char *const why[] = {
-        "", "the model ended it", "-n reached", "the context is full", "stdout closed", "interrupted", "error"};
+        "",      "the model ended it", "-n reached",          "the context is full", "stdout closed", "interrupted",
+        "error", "a stop string",      "the form is complete"};
     fprintf(stderr, "; %s\n", why[g->finish]);
 }
 
@@ -169,9 +243,17 @@ static int generate(run_command *r) {
         .special = r->special,
         .on_text = on_text,
         .ctx = r,
+        .min_tokens = r->min_tokens,
+        .stops = r->stops.items,
+        .n_stops = r->stops.n,
+        .grammar = r->structure.state,
+        .grammar_tokens = r->structure.tokens,
+        .on_token = r->json || r->logprobs ? on_token : NULL,
     };
+    if (!open_streams(r)) return cera_args_usage_error("out of memory");
     status = cera_session_generate(r->session, r->sampler, &o, &result, &e);
-    if (isatty(STDOUT_FILENO) && r->written && r->last != '\n') cera_output_write("\n", 1);
+    if (r->json) write_json(r, &result);
+    if (!r->json && isatty(STDOUT_FILENO) && r->written && r->last != '\n') cera_output_write("\n", 1);
     show_speed(r, &result);
     if (status == CERA_ERR_CANCELLED) return CERA_EXIT_INTERRUPTED;
     return status == CERA_OK ? CERA_EXIT_OK : cera_report(&e);
@@ -181,6 +263,7 @@ static int run(run_command *r) {
     int status = cera_model_args_open(&r->model, &r->engine);
     if (status < 0) status = cera_sampling_args_create(&r->sampling, r->engine, &r->sampler_options, &r->sampler);
     if (status < 0) status = open_template(r);
+    if (status < 0) status = cera_structure_args_open(&r->structure, r->engine);
     if (status < 0) status = encode(r);
     if (status >= 0) return status;
     cera_error e = {0};
@@ -198,6 +281,11 @@ int cera_cmd_run(int argc, char **argv) {
     status = run(&r);
     cera_release(r.ids);
     cera_session_destroy(r.session);
+    cera_structure_args_close(&r.structure);
+    if (r.text) fclose(r.text);
+    if (r.tokens) fclose(r.tokens);
+    free(r.text_data);
+    free(r.tokens_data);
     cera_sampler_destroy(r.sampler);
     cera_template_close(r.template);
     cera_engine_close(r.engine);

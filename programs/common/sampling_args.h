@@ -6,11 +6,13 @@
 #include "cera.h"
 #include "common/args.h"
 
-enum { CERA_SAMPLING_ARGS_ROWS = 10 };
+enum { CERA_SAMPLING_ARGS_ROWS = 32, CERA_SAMPLING_ARGS_BIASES = 256 };
 
 typedef struct cera_sampling_args {
     cera_sampler_options flags; /* values of the flags that were given */
     bool given[CERA_SAMPLING_ARGS_ROWS];
+    cera_arg_list biases;   /* "ID+VALUE" or "ID-VALUE" */
+    cera_arg_list breakers; /* texts */
     cera_arg rows[CERA_SAMPLING_ARGS_ROWS];
 } cera_sampling_args;
 
