@@ -19,7 +19,7 @@ build: ## the program and the libraries, Release, in build/release
 	@tools/install-deps run
 	@tools/build release
 
-run: build ## build, then run a model: make run PROMPT="..." ARGS="-n 64"
+run: build ## build, then write a text: make run PROMPT="..." ARGS="-n 64"
 	@tools/run-demo "$$PROMPT" $(ARGS)
 
 test: ## build and run every test
