@@ -161,9 +161,11 @@ INLINE void block_wide(cera_dtype t, const raw_step *raw, const raw_chunk *share
     for (; c < n_cols; c++) stream(t, 1, u, fold, d, m, row, x, c, tile);
 }
 
-/* A chunk of n_blocks sub-blocks, the first being number b of the row; the tile is taken up where it was. */
+/* A chunk of n_blocks sub-blocks, the first being number b of the row; the tile is taken up where it was. next: as many bytes
+ * of the following panel are asked for meanwhile. */
 INLINE void chunk_wide(cera_dtype t, const uint8_t *w, size_t stride, int b, int n_blocks, const cera_acts *x, int c0,
-                       int n_cols, float *tile) {
+                       int n_cols, float *tile, const uint8_t *next) {
+    enum { PREFETCH_ROWS = VEC_ROWS * VEC_GROUPS };
     panel_scales s;
     int32_t start[2 * CERA_MATMUL_COLUMNS];
     for (int row = 0; row < CERA_PANEL_ROWS; row += VEC_ROWS)
@@ -181,6 +183,9 @@ INLINE void chunk_wide(cera_dtype t, const uint8_t *w, size_t stride, int b, int
                 size_t at = (size_t)(b + first + j) * (size_t)x->n + (size_t)c0;
                 start_values(t, x, at, n_cols, start);
                 columns cols = columns_at(x, at, start);
+                for (int line = 0; line < PREFETCH_ROWS * chunk_bytes(t) / CHUNK_BLOCKS; line += 64)
+                    _mm_prefetch((const char *)next + line, _MM_HINT_T0);
+                next += PREFETCH_ROWS * chunk_bytes(t) / CHUNK_BLOCKS;
                 block_wide(t, raw, shared, j, &s, first + j, row, &cols, n_cols, tile);
             }
             for (int g = 0; g < VEC_GROUPS; g++) next_step(t, &shared[g]);
@@ -289,7 +294,8 @@ INLINE void matmul(cera_dtype t, const uint8_t *w, size_t row_bytes, int n_rows,
             int n_blocks = k / 32 - b < CHUNK_BLOCKS ? k / 32 - b : CHUNK_BLOCKS;
             if (!whole) stage(t, p, row_bytes, n_rows, n_blocks, copy);
             chunk_wide(t, whole ? p : copy, whole ? row_bytes : (size_t)chunk_bytes(t), b, n_blocks, x, c0 + c, n,
-                       tile + (size_t)c * CERA_PANEL_ROWS);
+                       tile + (size_t)c * CERA_PANEL_ROWS,
+                       w + CERA_PANEL_ROWS * row_bytes + (size_t)(CERA_PANEL_ROWS * (b / CHUNK_BLOCKS) * chunk_bytes(t)));
             p += chunk_bytes(t);
         }
     }
