@@ -144,59 +144,69 @@ static bool trivially_live(const cera_automaton *a, cera_expr x) {
 
 typedef struct visit {
     cera_expr x;
-    uint64_t bounds[4];
-    int next;
-} visit; /* next byte to try */
+    uint32_t parent, width;
+} visit; /* parent: 1 + index in seen of what led here */
 
 typedef struct search {
-    visit *stack;
-    uint32_t n, capacity;
-    cera_expr *seen;
-    uint32_t n_seen, cap_seen;
-    bool found;
+    visit *seen, *open;
+    uint32_t n_seen, cap_seen, n_open, cap_open;
 } search;
 
-static bool enter(cera_automaton *a, search *s, cera_expr x) {
-    if (cera_expr_nullable(a, x) || (a->nodes[x].flags & CERA_X_LIVE) || !(a->nodes[x].flags & CERA_X_IMPURE))
-        return s->found = true;
-    if (a->nodes[x].mark == a->search || (a->nodes[x].flags & CERA_X_DEAD)) return true;
-    a->nodes[x].mark = a->search;
-    if (!cera_automaton_grow(a, (void **)&s->stack, s->n, 1, &s->capacity, sizeof *s->stack) ||
-        !cera_automaton_grow(a, (void **)&s->seen, s->n_seen, 1, &s->cap_seen, sizeof *s->seen))
-        return false;
-    s->seen[s->n_seen++] = x;
-    visit *v = &s->stack[s->n++];
-    *v = (visit){.x = x};
-    uint64_t bounds[4] = {1, 0, 0, 0};
-    cera_expr_bounds(a, x, bounds);
-    memcpy(s->stack[s->n - 1].bounds, bounds, sizeof bounds);
-    return true;
-}
-
-/* The next byte from which on the expression behaves differently, -1 at the end. Later bytes first would do as well. */
-static int next_class(visit *v) {
-    while (v->next < 256) {
-        int b = v->next++;
-        if (v->bounds[b >> 6] >> (b & 63) & 1) return b;
+/* The next byte from *at on at which the expression behaves differently, -1 at the end. */
+static int next_class(const uint64_t bounds[4], int *at) {
+    while (*at < 256) {
+        int b = (*at)++;
+        if (bounds[b >> 6] >> (b & 63) & 1) return b;
     }
     return -1;
 }
 
-static void search_run(cera_automaton *a, search *s, cera_expr x) {
-    if (!enter(a, s, x)) return;
-    while (s->n && !s->found && !a->failed) {
-        int b = next_class(&s->stack[s->n - 1]);
-        if (b < 0) {
-            s->n--;
-            continue;
-        }
-        cera_expr d = cera_expr_derive(a, s->stack[s->n - 1].x, (uint8_t)b);
-        if (d != CERA_EXPR_EMPTY && !enter(a, s, d)) return;
-        if (s->n_seen > SEARCH_LIMIT) {
-            a->undecided = s->found = true;
-            return;
-        }
+/* Nodes of the head of x, down to what no derivative touches next. */
+static uint32_t width(const cera_automaton *a, cera_expr x) {
+    const cera_node *n = &a->nodes[x];
+    uint32_t sum = 1;
+    if (n->kind == CERA_K_CAT) return width(a, n->a) + (cera_expr_nullable(a, n->a) ? width(a, n->b) : 0);
+    if (n->kind == CERA_K_NOT) return 1 + width(a, n->a);
+    for (uint32_t i = 0; (n->kind == CERA_K_OR || n->kind == CERA_K_AND) && i < n->b; i++) sum += width(a, a->lists[n->a + i]);
+    return sum;
+}
+
+static bool surely_live(const cera_automaton *a, cera_expr x) {
+    return cera_expr_nullable(a, x) || (a->nodes[x].flags & CERA_X_LIVE) || !(a->nodes[x].flags & CERA_X_IMPURE);
+}
+
+/* Looks at all derivatives of one expression; true when one of them is known to be live. The narrowest of the others is on top
+ * of the open ones afterwards: conditions that are met fall away, so the way to a text mostly leads there. */
+static bool expand(cera_automaton *a, search *s, visit v) {
+    uint64_t bounds[4] = {1, 0, 0, 0};
+    uint32_t first = s->n_open;
+    if (!cera_automaton_grow(a, (void **)&s->seen, s->n_seen, 1, &s->cap_seen, sizeof *s->seen)) return false;
+    a->nodes[v.x].mark = a->search;
+    s->seen[s->n_seen++] = v;
+    uint32_t parent = s->n_seen;
+    cera_expr_bounds(a, v.x, bounds);
+    for (int at = 0, b; (b = next_class(bounds, &at)) >= 0 && !a->failed;) {
+        cera_expr d = cera_expr_derive(a, v.x, (uint8_t)b);
+        if (d == CERA_EXPR_EMPTY || a->nodes[d].mark == a->search || (a->nodes[d].flags & CERA_X_DEAD)) continue;
+        if (surely_live(a, d)) return true;
+        if (!cera_automaton_grow(a, (void **)&s->open, s->n_open, 1, &s->cap_open, sizeof *s->open)) return false;
+        visit next = {d, parent, width(a, d)};
+        uint32_t i = s->n_open++;
+        for (; i > first && s->open[i - 1].width < next.width; i--) s->open[i] = s->open[i - 1];
+        s->open[i] = next;
     }
+    return false;
+}
+
+static bool search_run(cera_automaton *a, search *s, cera_expr x) {
+    if (expand(a, s, (visit){.x = x})) return true;
+    while (s->n_open && !a->failed) {
+        visit v = s->open[--s->n_open];
+        if (a->nodes[v.x].mark == a->search) continue;
+        if (expand(a, s, v)) return true;
+        if (s->n_seen > SEARCH_LIMIT) return a->undecided = true;
+    }
+    return false;
 }
 
 bool cera_expr_live(cera_automaton *a, cera_expr x) {
@@ -208,15 +218,14 @@ bool cera_expr_live(cera_automaton *a, cera_expr x) {
     bool outer = a->searching;
     a->searching = true;
     a->search++;
-    search_run(a, &s, x);
+    bool found = search_run(a, &s, x);
     a->searching = outer;
-    if (s.found)
-        for (uint32_t i = 0; i < s.n; i++) a->nodes[s.stack[i].x].flags |= CERA_X_LIVE;
-    else if (!a->failed)
-        for (uint32_t i = 0; i < s.n_seen; i++) a->nodes[s.seen[i]].flags |= CERA_X_DEAD;
-    free(s.stack);
+    for (uint32_t i = s.n_seen; found && i; i = s.seen[i - 1].parent)
+        a->nodes[s.seen[i - 1].x].flags |= CERA_X_LIVE; /* the way here */
+    for (uint32_t i = 0; !found && !a->failed && i < s.n_seen; i++) a->nodes[s.seen[i].x].flags |= CERA_X_DEAD;
     free(s.seen);
-    return s.found;
+    free(s.open);
+    return found;
 }
 
 /* Counters above the longest token, brought down to where a mask cannot tell them apart. */
@@ -276,28 +285,16 @@ bool cera_expr_length(const cera_automaton *a, cera_expr x, uint32_t *least, uin
     }
 }
 
-/* Nodes of the head of x, down to what no derivative touches next. */
-static uint32_t width(const cera_automaton *a, cera_expr x) {
-    const cera_node *n = &a->nodes[x];
-    uint32_t sum = 1;
-    if (n->kind == CERA_K_CAT) return width(a, n->a) + (cera_expr_nullable(a, n->a) ? width(a, n->b) : 0);
-    if (n->kind == CERA_K_NOT) return 1 + width(a, n->a);
-    for (uint32_t i = 0; (n->kind == CERA_K_OR || n->kind == CERA_K_AND) && i < n->b; i++) sum += width(a, a->lists[n->a + i]);
-    return sum;
-}
-
 bool cera_expr_tame(cera_automaton *a, cera_expr x) {
     enum { STEPS = 80, MAX_GROWN = 100 };
     if (!(a->nodes[x].flags & CERA_X_NESTED)) return true;
     uint32_t start = width(a, x);
     for (int step = 0; step < STEPS && x != CERA_EXPR_EMPTY && !a->failed; step++) {
-        visit v = {.x = x, .bounds = {1, 0, 0, 0}};
         uint64_t bounds[4] = {1, 0, 0, 0};
         cera_expr best = CERA_EXPR_EMPTY;
         uint32_t most = 0;
         cera_expr_bounds(a, x, bounds);
-        memcpy(v.bounds, bounds, sizeof bounds);
-        for (int b; (b = next_class(&v)) >= 0;) {
+        for (int at = 0, b; (b = next_class(bounds, &at)) >= 0;) {
             cera_expr d = cera_expr_derive(a, x, (uint8_t)b);
             uint32_t w = d == CERA_EXPR_EMPTY ? 0 : width(a, d);
             if (w > most) most = w, best = d;
