@@ -27,9 +27,10 @@ INLINE const uint8_t *acts_column(cera_dtype t, const cera_acts *x, int column) 
 
 INLINE size_t acts_stride(cera_dtype t, const cera_acts *x) { return t == CERA_BF16 ? (size_t)x->k * 2 : x->f32_stride * 4; }
 
-/* acc[r * cols + c] += w[r][k] * x[c][k] for n_steps times LANES_K elements; columns are `stride` bytes apart. */
+/* acc[r * cols + c] += w[r][k] * x[c][k] for n_steps times LANES_K elements; columns are `stride` bytes apart. next: as many
+ * bytes from there on are asked for meanwhile, or NULL. */
 INLINE void tile_steps(cera_dtype t, int cols, int rows, const uint8_t *const *w, const uint8_t *x, size_t stride, int n_steps,
-                       lanes *acc) {
+                       const uint8_t *next, lanes *acc) {
     const uint8_t *base[(TILE_COLS + 2) / 3];
     for (int i = 0; i < (cols + 2) / 3; i++) base[i] = x + (size_t)(3 * i) * stride;
     for (int i = 0; i < n_steps; i++) {
@@ -38,6 +39,8 @@ INLINE void tile_steps(cera_dtype t, int cols, int rows, const uint8_t *const *w
         __asm__ volatile("" : "+r"(stride));
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r++) weights[r] = load_weights(t, w[r] + (size_t)i * LANES_K * weight_size(t));
+        size_t bytes = (size_t)rows * LANES_K * weight_size(t);
+        for (size_t line = 0; next && line < bytes; line += 64) __builtin_prefetch(next + (size_t)i * bytes + line);
 #pragma GCC unroll 16
         for (int c = 0; c < cols; c++) {
             lanes a = lanes_hold(load_acts(t, base[c / 3] + (size_t)(c % 3) * stride));
@@ -58,25 +61,26 @@ INLINE void tail_step(cera_dtype t, int cols, int rows, const uint8_t *const *w,
     memset(wide_x, 0, sizeof wide_x);
     for (int r = 0; r < rows; r++) pw[r] = memcpy(wide_w[r], w[r], (size_t)left * weight_size(t));
     for (int c = 0; c < cols; c++) memcpy(wide_x[c], x + (size_t)c * stride, (size_t)left * acts_size(t));
-    tile_steps(t, cols, rows, pw, wide_x[0], sizeof wide_x[0], 1, acc);
+    tile_steps(t, cols, rows, pw, wide_x[0], sizeof wide_x[0], 1, NULL, acc);
 }
 
 /* `rows` rows from row[0] on over elements [begin, begin + n). */
 INLINE void tile_chunk(cera_dtype t, int cols, int rows, const uint8_t *const *row, const uint8_t *x, size_t stride, int begin,
-                       int n, lanes *acc) {
+                       int n, const uint8_t *next, lanes *acc) {
     const uint8_t *w[MAX_ROWS], *a = x + (size_t)begin * acts_size(t);
     int whole = n / LANES_K;
 #pragma GCC unroll 8
     for (int i = 0; i < rows; i++) w[i] = row[i] + (size_t)begin * weight_size(t);
-    tile_steps(t, cols, rows, w, a, stride, whole, acc);
+    tile_steps(t, cols, rows, w, a, stride, whole, next, acc);
     if (n % LANES_K == 0) return;
     for (int i = 0; i < rows; i++) w[i] += (size_t)whole * LANES_K * weight_size(t);
     tail_step(t, cols, rows, w, a + (size_t)whole * LANES_K * acts_size(t), stride, n % LANES_K, acc);
 }
 
-/* All rows of the panel for `cols` columns, `rows` at a time. row: 32 pointers, those past the last row repeat it. */
+/* All rows of the panel for `cols` columns, `rows` at a time. row: 32 pointers, those past the last row repeat it. next: the
+ * following panel, to be prefetched, or NULL. */
 INLINE void panel_columns(cera_dtype t, int cols, int rows, const uint8_t *const *row, int k, const cera_acts *x, int column,
-                          float *tile) {
+                          const uint8_t *next, float *tile) {
     lanes spilled[CERA_PANEL_ROWS * TILE_COLS];
     const uint8_t *px = acts_column(t, x, column);
     for (int begin = 0; begin < k; begin += K_CHUNK) {
@@ -85,7 +89,8 @@ INLINE void panel_columns(cera_dtype t, int cols, int rows, const uint8_t *const
             lanes acc[MAX_TILE];
 #pragma GCC unroll 24
             for (int i = 0; i < rows * cols; i++) acc[i] = begin ? spilled[r * cols + i] : lanes_zero();
-            tile_chunk(t, cols, rows, row + r, px, acts_stride(t, x), begin, n, acc);
+            tile_chunk(t, cols, rows, row + r, px, acts_stride(t, x), begin, n,
+                       next ? next + (size_t)(begin * CERA_PANEL_ROWS + r * n) * weight_size(t) : NULL, acc);
 #pragma GCC unroll 24
             for (int i = 0; i < rows * cols; i++) spilled[r * cols + i] = acc[i];
         }
@@ -108,7 +113,7 @@ INLINE void panel_one(cera_dtype t, const uint8_t *const *row, int k, const cera
             int n = k - begin < PIECE ? k - begin : PIECE;
             for (size_t line = 0; line < ONE_ROWS * PIECE * weight_size(t); line += 64) __builtin_prefetch(next + line);
             next += ONE_ROWS * PIECE * weight_size(t);
-            tile_chunk(t, 1, ONE_ROWS, row + r, px, 0, begin, n, acc);
+            tile_chunk(t, 1, ONE_ROWS, row + r, px, 0, begin, n, NULL, acc);
         }
         for (int i = 0; i < ONE_ROWS; i++) tile[r + i] = tree_sum(acc[i]);
     }
@@ -122,9 +127,14 @@ INLINE void matmul(cera_dtype t, const uint8_t *w, size_t row_bytes, int n_rows,
         panel_one(t, row, k, x, c0, tile);
         return;
     }
+    const uint8_t *next = w + CERA_PANEL_ROWS * row_bytes;
     int c = 0;
-#define TILE(cols, rows) \
-    for (; c + (cols) <= n_cols; c += (cols)) panel_columns(t, cols, rows, row, k, x, c0 + c, tile + c * CERA_PANEL_ROWS);
+#define TILE(cols, rows)                                         \
+    if (c == 0 && n_cols >= (cols)) {                            \
+        panel_columns(t, cols, rows, row, k, x, c0, next, tile); \
+        c += (cols);                                             \
+    }                                                            \
+    for (; c + (cols) <= n_cols; c += (cols)) panel_columns(t, cols, rows, row, k, x, c0 + c, NULL, tile + c * CERA_PANEL_ROWS);
     TILES(TILE)
 #undef TILE
 }
