@@ -91,7 +91,7 @@ PLANTS = [
     ("tail", "matmul_f16", "avx512 avx2", MF, "memcpy(wide_w[r], w[r], (size_t)left * weight_size(t))", "memcpy(wide_w[r], w[r], (size_t)(left - (left > 1)) * weight_size(t))"),
     ("last lane", "matmul_bf16", "avx512bf16 avx512 avx2", MF, "for (int i = 0; i < ONE_ROWS; i++) tile[r + i] = tree_sum(acc[i]);",
      "for (int i = 0; i < ONE_ROWS; i++) tile[r + i] = tree_sum(acc[i & ~1]);"),
-    ("column", "matmul_f16", "avx512 avx2", MF, "acts_stride(t, x), begin, n, acc);", "acts_stride(t, x), begin ? 0 : begin, n, acc);"),
+    ("column", "matmul_f16", "avx512 avx2", MF, "acts_stride(t, x), begin, n,", "acts_stride(t, x), begin ? 0 : begin, n,"),
     ("last lane", "matmul_f32", "avx512", K + "x86/matmul_float_avx512.c", "_mm512_setr_epi32(0, 4, 8, 12,", "_mm512_setr_epi32(0, 4, 8, 8,"),
     ("sign", "matmul_bf16", "avx512bf16", K + "x86/matmul_bf16_avx512bf16.c", "_mm512_shuffle_ps(a, b, 0xdd)", "_mm512_shuffle_ps(a, b, 0x88)"),
     # encoder
