@@ -35,6 +35,17 @@ if(program_sources AND program_common)
   target_link_libraries(cera PRIVATE cera_programs $<LINK_ONLY:cera_api>)
   install(TARGETS cera RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
+  # Line editing in `cera chat`, where libedit is there; the static program does without.
+  if(NOT CMAKE_CROSSCOMPILING)
+    find_library(CERA_LIBEDIT edit)
+    find_path(CERA_LIBEDIT_INCLUDE histedit.h)
+    if(CERA_LIBEDIT AND CERA_LIBEDIT_INCLUDE)
+      target_compile_definitions(cera PRIVATE CERA_HAVE_LIBEDIT)
+      target_include_directories(cera PRIVATE ${CERA_LIBEDIT_INCLUDE})
+      target_link_libraries(cera PRIVATE ${CERA_LIBEDIT})
+    endif()
+  endif()
+
   # A sanitizer's runtime is a shared library: no static program there.
   if(NOT CERA_SANITIZE AND NOT CERA_FUZZ AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
     add_executable(cera-static ${program_sources})

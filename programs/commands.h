@@ -3,6 +3,7 @@
 #define CERA_PROGRAMS_COMMANDS_H
 
 int cera_cmd_run(int argc, char **argv);
+int cera_cmd_chat(int argc, char **argv);
 int cera_cmd_logits(int argc, char **argv);
 int cera_cmd_tokenize(int argc, char **argv);
 int cera_cmd_inspect(int argc, char **argv);

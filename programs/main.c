@@ -14,6 +14,7 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"run", cera_cmd_run, "generate text from a prompt"},
+    {"chat", cera_cmd_chat, "talk with a model, turn by turn"},
     {"bench", cera_cmd_bench, "measure speed and memory"},
     {"logits", cera_cmd_logits, "the model's raw output for given tokens"},
     {"tokenize", cera_cmd_tokenize, "text to token ids and back"},

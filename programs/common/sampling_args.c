@@ -165,6 +165,7 @@ int cera_sampling_args_create(const cera_sampling_args *s, const cera_engine *en
         return cera_report(&e);
     take_plain(used, &s->flags);
     take_given(used, s);
+    used->choice = s->choice;
     cera_logit_bias biases[CERA_SAMPLING_ARGS_BIASES];
     for (size_t i = 0; i < s->biases.n; i++)
         if (!parse_bias(s->biases.items[i], &biases[i]))

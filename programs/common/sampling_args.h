@@ -11,6 +11,7 @@ enum { CERA_SAMPLING_ARGS_ROWS = 32, CERA_SAMPLING_ARGS_BIASES = 256 };
 typedef struct cera_sampling_args {
     cera_sampler_options flags; /* values of the flags that were given */
     bool given[CERA_SAMPLING_ARGS_ROWS];
+    uint32_t choice;        /* cera_sampler_options.choice */
     cera_arg_list biases;   /* "ID+VALUE" or "ID-VALUE" */
     cera_arg_list breakers; /* texts */
     cera_arg rows[CERA_SAMPLING_ARGS_ROWS];

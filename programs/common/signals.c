@@ -57,3 +57,4 @@ void cera_signals_install(void) {
 
 void cera_signals_watch(cera_session *session) { atomic_store(&watched, session); }
 bool cera_interrupted(void) { return atomic_load(&interrupts) > 0; }
+void cera_signals_clear(void) { atomic_store(&interrupts, 0); }

@@ -11,5 +11,6 @@ void cera_signals_install(void);
 /* The session that the first Ctrl-C cancels; NULL: Ctrl-C ends the program. A second one ends it in any case. */
 void cera_signals_watch(cera_session *session);
 bool cera_interrupted(void);
+void cera_signals_clear(void); /* the next Ctrl-C is the first again */
 
 #endif
