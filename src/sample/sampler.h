@@ -84,9 +84,8 @@ void cera_sampler_keep_largest(cera_sampler *s, cera_candidates *c, int k);
  * is used as scratch. cera_sampler_take then makes the first n of them the list. */
 int cera_sampler_pick_largest(cera_sampler *s, const cera_candidates *c, int k);
 void cera_sampler_take(cera_sampler *s, cera_candidates *c, int n);
-/* Keeps the fewest largest whose weights reach the target, in the order of the list; target <= the sum of the weights, which
- * are in s->weight. */
-void cera_sampler_keep_reaching(cera_sampler *s, cera_candidates *c, double target);
+/* Keeps the fewest largest whose weights reach share p of all, in the order of the list. */
+void cera_sampler_keep_reaching(cera_sampler *s, cera_candidates *c, float p);
 /* Keeps the candidates for which keep[i] is not negative. */
 void cera_sampler_keep_marked(cera_candidates *c, const float *keep);
 /* Sorts n pairs, largest key first, ties by lowest id. */

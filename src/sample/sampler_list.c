@@ -273,7 +273,17 @@ WIDE static double weights_wide(const float *logit, int n, float max, float *wei
     return weights_body(logit, n, max, weight, part);
 }
 
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) static double weights_widest(const float *logit, int n, float max, float *weight,
+                                                                float *part) {
+    return weights_body(logit, n, max, weight, part);
+}
+#endif
+
 static double weights_of(const cera_candidates *c, float max, float *weight, float *part) {
+#if defined(__x86_64__)
+    if (cera_cpu_features() & CERA_CPU_AVX512F) return weights_widest(c->logit, c->n, max, weight, part);
+#endif
     return is_wide() ? weights_wide(c->logit, c->n, max, weight, part) : weights_body(c->logit, c->n, max, weight, part);
 }
 
@@ -343,18 +353,33 @@ static cut find_cut(float *logit, float *weight, int n, double target) {
     return (cut){logit[0], ties};
 }
 
+/* Whether any of 16 logits reaches the threshold. */
+static bool any_from(const float *logit, float threshold) {
+    int32_t any = 0;
+    for (int i = 0; i < 16; i++) any |= logit[i] >= threshold;
+    return any != 0;
+}
+
+static int pick_range(cera_sampler *s, const cera_candidates *c, int from, int end, float threshold, int n) {
+    for (int i = from; i < end; i++) {
+        if (c->logit[i] < threshold) continue;
+        s->pick_logit[n] = c->logit[i];
+        s->pick_weight[n] = s->weight[i];
+        s->pick_id[n++] = id_at(c, i);
+    }
+    return n;
+}
+
 /* The candidates from the threshold on, with their weights, into pick_*; returns how many, *sum their weight. */
 static int pick_weighted(cera_sampler *s, const cera_candidates *c, int n_blocks, float threshold, double *sum) {
     int n = 0;
     for (int b = 0; b < n_blocks; b++) {
         if (s->block_max[b] < threshold) continue;
-        const int from = b * CERA_SAMPLER_BLOCK, end = from + CERA_SAMPLER_BLOCK < c->n ? from + CERA_SAMPLER_BLOCK : c->n;
-        for (int i = from; i < end; i++) {
-            if (c->logit[i] < threshold) continue;
-            s->pick_logit[n] = c->logit[i];
-            s->pick_weight[n] = s->weight[i];
-            s->pick_id[n++] = id_at(c, i);
-        }
+        const int end = (b + 1) * CERA_SAMPLER_BLOCK < c->n ? (b + 1) * CERA_SAMPLER_BLOCK : c->n;
+        int i = b * CERA_SAMPLER_BLOCK;
+        for (; i + 16 <= end; i += 16)
+            if (any_from(c->logit + i, threshold)) n = pick_range(s, c, i, i + 16, threshold, n);
+        n = pick_range(s, c, i, end, threshold, n);
     }
     *sum = 0.0;
     for (int i = 0; i < n; i++) *sum += (double)s->pick_weight[i];
@@ -363,9 +388,10 @@ static int pick_weighted(cera_sampler *s, const cera_candidates *c, int n_blocks
 
 /* Picks down to 4, 8, 16 ... below the maximum until the picks reach the target: most distributions are steep, and nearly all
  * is looked at once. */
-void cera_sampler_keep_reaching(cera_sampler *s, cera_candidates *c, double target) {
+void cera_sampler_keep_reaching(cera_sampler *s, cera_candidates *c, float p) {
     const int n_blocks = block_maxima(c->logit, c->n, s->block_max);
     const float max = maximum(s->block_max, n_blocks);
+    const double target = (double)p * cera_sampler_weights(c, max, s->weight);
     int n = 0;
     double sum = 0.0;
     for (float depth = 4.0f; depth < 200.0f && (n == 0 || sum < target); depth *= 2.0f)

@@ -61,12 +61,12 @@ static int count_to(const float *logit, int n, float max, double target) {
 void cera_sampler_top_p(cera_sampler *s, cera_candidates *c) {
     const float p = s->options.top_p;
     if (p >= 1.0f || c->n <= 1) return;
-    const float max = cera_sampler_max(c);
-    const double target = (double)p * cera_sampler_weights(c, max, s->weight);
     if (!c->sorted) {
-        cera_sampler_keep_reaching(s, c, target);
+        cera_sampler_keep_reaching(s, c, p);
         return;
     }
+    const float max = cera_sampler_max(c);
+    const double target = (double)p * cera_sampler_weights(c, max, s->weight);
     const int n = count_to(c->logit, c->n, max, target);
     if (n < c->n) c->n = n;
 }
