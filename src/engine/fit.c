@@ -9,10 +9,10 @@ enum { LEAST_CONTEXT = 256 /* a model whose cache cannot hold so many tokens is 
 static uint64_t add(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 static uint64_t multiply(uint64_t a, uint64_t b) { return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b; }
 
-/* Bytes of one token in one group. */
+/* Bytes of one token in one group. A V that is part of K counts too: the CPU backend keeps it in V's own layout. */
 static uint64_t token_bytes(const cera_kv_group *g, int k_bytes, int v_bytes) {
     const uint64_t k = multiply((uint64_t)g->d_k, (uint64_t)k_bytes), v = multiply((uint64_t)g->d_v, (uint64_t)v_bytes);
-    return multiply(multiply((uint64_t)g->n_layers, (uint64_t)g->n_head_kv), g->v_is_k ? k : add(k, v));
+    return multiply(multiply((uint64_t)g->n_layers, (uint64_t)g->n_head_kv), add(k, v));
 }
 
 uint64_t cera_fit_cache_bytes(const cera_plan *plan, int k_bytes, int v_bytes, int32_t ubatch, int64_t n_tokens) {

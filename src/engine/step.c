@@ -157,7 +157,7 @@ static void on_logits(void *ctx, const int32_t *rows, int n, const float *logits
     for (int i = 0; i < n && r->bad_row < 0; i++)
         if (!any_finite(logits + (size_t)i * (size_t)r->n_vocab, r->n_vocab)) r->bad_row = rows[i];
     if (r->bad_row >= 0) return;
-    cera_alloc_guard_leave(); /* the caller's code may allocate */
+    cera_alloc_guard_leave(); /* the backend's; the caller's code may allocate */
     r->batch->on_logits(r->batch->ctx, rows, n, logits);
     cera_alloc_guard_enter();
 }
@@ -181,10 +181,8 @@ static cera_status submit(cera_engine *g, const cera_batch *b, int64_t *ticket, 
         .on_hidden = b->on_hidden ? on_hidden : NULL,
         .ctx = &r,
     };
-    cera_alloc_guard_enter();
-    cera_status status = cera_program_submit(g->program, &step, ticket, e);
+    cera_status status = cera_program_submit(g->program, &step, ticket, e); /* guards its own allocations */
     if (status == CERA_OK) status = cera_program_wait(g->program, *ticket, e);
-    cera_alloc_guard_leave();
     if (status == CERA_OK && r.bad_row >= 0) {
         const cera_batch_row *row = &b->rows[r.bad_row];
         status = cera_fail(e, CERA_ERR_NUMERIC, "the token at position %d: none of its %d logits is finite", (int)row->index,

@@ -203,7 +203,7 @@ cera_status cera_hparams_window(cera_hparams *h, int period, cera_error *e) {
         CERA_TRY(cera_key_int_or(h, "attention.sliding_window_pattern", 0, CERA_MAX_LAYERS, period, &period, e));
         for (int i = 0; i < h->n_layer; i++) h->slides[i] = period == 0 || i % period != period - 1;
     }
-    if (h->window >= h->n_ctx_train) h->window = 0; /* it hides nothing */
+    if (h->window >= h->n_ctx_train && h->window >= h->n_ctx) h->window = 0; /* it hides nothing */
     for (int i = 0; i < h->n_layer; i++) h->slides[i] = h->slides[i] && h->window > 0;
     return CERA_OK;
 }

@@ -115,6 +115,8 @@ cera_status cera_weights_load(cera_builder *b, const cera_tensor_rule *r, int la
     if (!type->computes)
         return cera_fail(e, CERA_ERR_UNSUPPORTED, "tensor %s is of type %s, which is not supported", name,
                          type->name ? type->name : "?");
+    if (r->bias && type->block_elements > 1) /* a slice of it need not begin with a block (rows_of) */
+        return cera_fail(e, CERA_ERR_UNSUPPORTED, "tensor %s is of type %s; a bias must be f32, f16 or bf16", name, type->name);
     CERA_TRY(check_shape(b->h, r, layer, t, e));
     cera_plan *p = b->plan;
     if (p->n_weights >= b->max_weights) return cera_fail(e, CERA_ERR_LIMIT, "more than %d weights", b->max_weights);

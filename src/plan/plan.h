@@ -71,7 +71,7 @@ typedef struct cera_rope {
 typedef struct cera_kv_group {
     int n_layers;
     int n_head_kv, d_k, d_v;
-    bool v_is_k; /* V is the first d_v elements of K (MLA): nothing is stored for V */
+    bool v_is_k; /* V is the first d_v elements of K (MLA): there is no V to compute; a backend may keep it beside K */
     int window;  /* a query sees the keys with index > its own - window; 0: all */
 } cera_kv_group;
 

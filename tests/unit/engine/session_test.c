@@ -343,6 +343,21 @@ static void test_window_lets_go_of_pages(void **state) {
     cera_engine_close(g);
 }
 
+/* A window as long as the model's own context still hides keys when the caller asks for a longer context. */
+static void test_window_in_a_longer_context(void **state) {
+    (void)state;
+    const char *const short_context[] = {"gemma3.context_length=int:48"}; /* TINY_WINDOW */
+    cera_engine *plain = open_with(TINY_GEMMA3, (cera_engine_options){.context = 256});
+    cera_engine *longer =
+        open_with(TINY_GEMMA3, (cera_engine_options){.context = 256, .overrides = short_context, .n_overrides = 1});
+    cera_session *s = session_of(longer, 0, 0);
+    append(s, 0, 150);
+    expect_fresh(plain, s, 150, "longer context");
+    cera_session_destroy(s);
+    cera_engine_close(longer);
+    cera_engine_close(plain);
+}
+
 /* ---- limits and budgets ---- */
 
 static void test_context_is_a_limit(void **state) {
@@ -770,6 +785,12 @@ static void test_sessions_of_several_threads(void **state) {
 }
 
 #ifdef CERA_ALLOC_GUARD /* elsewhere nothing is counted */
+static void allocate_in_callback(void *ctx, int32_t first, int32_t n, const float *logits) {
+    (void)first, (void)n, (void)logits;
+    cera_free(cera_alloc(1, 64));
+    ++*(int *)ctx;
+}
+
 static void test_nothing_allocates_during_a_step(void **state) {
     (void)state;
     const size_t before = cera_alloc_guard_violations();
@@ -778,6 +799,10 @@ static void test_nothing_allocates_during_a_step(void **state) {
         cera_session *s = session_of(g, 0, 0);
         append(s, 0, 200);
         for (int i = 0; i < 70; i++) append(s, 200 + i, 1);
+        const int32_t token = token_at(270);
+        int calls = 0; /* a caller's callback may allocate */
+        assert_int_equal(cera_session_append_with(s, &token, 1, allocate_in_callback, &calls, NULL), CERA_OK);
+        assert_int_equal(calls, 1);
         cera_session_destroy(s);
         cera_engine_close(g);
     }
@@ -807,6 +832,7 @@ int main(void) {
         cmocka_unit_test(test_rewind_after_reset_finds_no_old_state),
         cmocka_unit_test(test_fork_shares_until_written),
         cmocka_unit_test(test_window_lets_go_of_pages),
+        cmocka_unit_test(test_window_in_a_longer_context),
         cmocka_unit_test(test_context_is_a_limit),
         cmocka_unit_test(test_tokens_out_of_range),
         cmocka_unit_test(test_budget_is_shared),
