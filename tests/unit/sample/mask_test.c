@@ -26,8 +26,8 @@ static uint32_t random_below(uint32_t n) {
 }
 
 static const char *const samples[] = {
-    "{\"name\": \"John Smith\", \"age\": 42, \"tags\": [\"a-b_c\", \"x\\n\\u00e9\"], \"ok\": true, \"none\": null, \"pi\": "
-    "-3.14e+10}",
+    ("{\"name\": \"John Smith\", \"age\": 42, \"tags\": [\"a-b_c\", \"x\\n\\u00e9\"], \"ok\": true, \"none\": null, \"pi\": "
+     "-3.14e+10}"),
     "the quick brown fox jumps over the lazy dog 0123456789 ABCDEFG",
     "h\xc3\xa9llo w\xc3\xb6rld \xe2\x82\xac\xf0\x9f\x98\x80 \xd0\xbf\xd1\x80\xd0\xb8",
     "\\\"\\\\\\/\\b\\f\\n\\r\\t\\ud83d\\ude00",
