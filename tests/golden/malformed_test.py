@@ -27,10 +27,11 @@ WALL_LIMIT_S = 30  # only a hang; the machine may be busy
 MEMORY_SLACK_KIB = 8 << 10
 # Files of make_malformed.py that break no rule of the format. What their models lack is the model's and the vocabulary's affair.
 GOOD_GGUF = ("G18", "G19", "G20", "G21", "G22", "G23", "G30-", "G31", "G32", "G34", "S0")
-GOOD_MODEL = ("S00", "G34")  # chat templates are looked at when they are used
+GOOD_MODEL = ("S00",)
 # An id out of range may be an error or no id, a huge context may be clamped: stated by those layers, only harm is refused here.
 EITHER = ("G23-", "G23b", "G31e")
-FAILS_LATER = ("S01",)  # loads, and fails in its first step: that message names the token, not the file
+# Load, and fail when they are used: the first step of S01 names the token, a chat template of G34 its line.
+FAILS_LATER = ("S01", "G34")
 
 
 class Checker:

@@ -65,6 +65,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--cera", required=True)
     p.add_argument("--shared")
+    p.add_argument("--build", help="given to whoever imports tokenizer_test; not used here")
     args = p.parse_args()
     rows_path = pathlib.Path(args.shared or "/nonexistent") / "data/json/maskbench-open.jsonl"
     if not rows_path.is_file():
