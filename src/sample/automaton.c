@@ -148,6 +148,7 @@ uint32_t cera_automaton_fill(cera_automaton *a, uint32_t state, uint32_t cls) {
     cera_expr d = cera_expr_derive(a, s->expr, a->parts[s->part].first[cls]);
     uint32_t to = cera_automaton_state(a, d);
     if (a->failed) return 0;
+    if (!a->states[to].flags) to = 0; /* a macro that turned out to be nothing */
     a->rows[a->states[state].row + cls] = to;
     return to;
 }

@@ -333,10 +333,11 @@ static bool class_is_any(const cera_class *c) {
            c->r[1][1] == MAX_CODE;
 }
 
-/* The characters that may be written as escapes: in the sparing mode only those that must (any character's class keeps all). */
-static bool escapable(const cera_automaton *a, cera_class *to, const cera_class *from, bool any) {
+/* The characters that may be written as escapes: the same rule for every set, or intersection and complement would not be those
+ * of the decoded strings. */
+static bool escapable(const cera_automaton *a, cera_class *to, const cera_class *from) {
     if (a->escapes == CERA_ESC_NONE) return true;
-    if (a->escapes == CERA_ESC_ALL || any) return class_copy(to, from, 0, MAX_CODE);
+    if (a->escapes == CERA_ESC_ALL) return class_copy(to, from, 0, MAX_CODE);
     return class_copy(to, from, 0, 0x1F) && class_copy(to, from, '"', '"') && class_copy(to, from, '\\', '\\');
 }
 
@@ -347,7 +348,7 @@ cera_expr cera_expr_class(cera_automaton *a, cera_class *c) {
     cera_class_normalize(c);
     if (!class_copy(&raw, c, 0, SURROGATE_LO - 1) || !class_copy(&raw, c, SURROGATE_HI + 1, MAX_CODE) || c->failed) goto fail;
     bool any = class_is_any(&raw);
-    if (!escapable(a, &esc, &raw, any)) goto fail;
+    if (!escapable(a, &esc, &raw)) goto fail;
     cera_class_normalize(&esc);
     builder b = {.a = a, .c = &raw};
     add_raw(&b, r, &n);

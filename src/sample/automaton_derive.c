@@ -35,7 +35,7 @@ static cera_expr derive_literal(cera_automaton *a, const cera_node *n, uint8_t b
     uint8_t c = (uint8_t)a->text[n->a];
     bool start = n->n && (c & 0xC0) != 0x80, raw = !start || (c >= 0x20 && c != '"' && c != '\\');
     if (raw && byte == c) return literal_rest(a, n, n->a + 1);
-    if (!start || byte != '\\') return CERA_EXPR_EMPTY;
+    if (!start || byte != '\\' || (raw && a->escapes == CERA_ESC_NEEDED)) return CERA_EXPR_EMPTY;
     uint32_t code;
     int size = cera_utf8_decode(a->text + n->a, n->b - n->a, &code);
     if (!size) return CERA_EXPR_EMPTY;

@@ -373,31 +373,8 @@ static cera_expr text_node(cera_automaton *a, const char *text, size_t n, uint32
 cera_expr cera_expr_raw(cera_automaton *a, const char *text, size_t n) { return text_node(a, text, n, 0); }
 cera_expr cera_expr_text(cera_automaton *a, const char *text) { return text_node(a, text, strlen(text), 0); }
 
-/* JSON's own spelling of one byte of content; returns its length. */
-static size_t spell(uint8_t c, char out[8]) {
-    static const char named[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt", hex[] = "0123456789abcdef";
-    const char *at = c ? strchr(named, c) : NULL;
-    out[0] = (char)c;
-    if (!at && c >= 0x20) return 1;
-    out[0] = '\\';
-    if (at) return out[1] = names[at - named], 2;
-    memcpy(out + 1, "u00", 3);
-    out[4] = hex[c >> 4];
-    out[5] = hex[c & 15];
-    return 6;
-}
-
 cera_expr cera_expr_literal(cera_automaton *a, const char *text, size_t n) {
-    if (a->escapes == CERA_ESC_NONE) return text_node(a, text, n, 0);
-    if (a->escapes == CERA_ESC_ALL) return text_node(a, text, n, 1);
     bool plain = true;
     for (size_t i = 0; i < n; i++) plain = plain && (uint8_t)text[i] >= 0x20 && text[i] != '"' && text[i] != '\\';
-    if (plain) return text_node(a, text, n, 0);
-    cera_expr x = CERA_EXPR_EPS;
-    for (size_t i = n; i-- > 0;) {
-        char out[8];
-        size_t k = spell((uint8_t)text[i], out);
-        x = cera_expr_cat(a, text_node(a, out, k, 0), x);
-    }
-    return x;
+    return text_node(a, text, n, a->escapes == CERA_ESC_ALL || (a->escapes == CERA_ESC_NEEDED && !plain));
 }

@@ -181,15 +181,14 @@ static int32_t bounded_run(cera_automaton *a, cera_expr x, int slice) {
     uint32_t most = 0;
     for (uint32_t i = 0; n.kind == CERA_K_AND && i < n.b; i++) {
         cera_expr child = a->lists[n.a + i];
-        const cera_node *c = &a->nodes[child];
-        bool loop = c->kind == CERA_K_REP && a->nodes[c->a].kind == CERA_K_CHAR && a->cnodes[a->nodes[c->a].a].is_any;
-        if (loop && !most)
-            most = c->m < CERA_RUN_ALL ? c->m : CERA_RUN_ALL;
-        else
-            others = cera_expr_and2(a, others, child);
+        cera_node c = a->nodes[child];
+        bool loop = c.kind == CERA_K_REP && a->nodes[c.a].kind == CERA_K_CHAR && a->cnodes[a->nodes[c.a].a].is_any;
+        if (loop) most = c.m < CERA_RUN_ALL ? c.m : 0;
+        if (loop) child = cera_expr_rep(a, c.a, 0, CERA_REP_INF); /* keeps complements within text */
+        others = cera_expr_and2(a, others, child);
     }
     pairs p;
-    if (most < 2 || others == CERA_EXPR_ANY || !reach(a, &p, cera_automaton_state(a, others), slice)) return 0;
+    if (most < 2 || !reach(a, &p, cera_automaton_state(a, others), slice)) return 0;
     for (uint32_t i = 0; i < p.n; i++)
         if (p.at[i].node == p.at[0].node && !ends_soon(a, p.at[i].state)) return 0;
     return a->failed ? 0 : (int32_t)most - 1;

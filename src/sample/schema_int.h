@@ -251,6 +251,9 @@ void cera_shape_object(cera_schema *s, const cera_obj *o);
 void cera_shape_array(cera_schema *s, const cera_arr *arr);
 bool cera_shape_productive(cera_schema *s, const cera_shape *shape);
 void cera_shape_prune(cera_schema *s, cera_shape *shape);
+/* Whether an array with contains that stands at m can still be finished. */
+bool cera_array_can_finish(cera_schema *s, const cera_shape *shape, const cera_macro *m);
+bool cera_object_can_finish(cera_schema *s, const cera_shape *o);
 cera_goal cera_schema_element(cera_schema *s, const cera_arr *x, uint64_t index, uint32_t mask);
 cera_expr cera_schema_rule(void *owner, uint32_t rule);
 cera_expr cera_schema_macro(void *owner, uint32_t payload);

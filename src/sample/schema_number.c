@@ -261,6 +261,15 @@ static cera_expr integer_expr(cera_schema *s) {
     return s->integer;
 }
 
+/* Integers in every spelling, also in compact mode, which writes only one: what is no integer is none in any. */
+static cera_expr integer_spellings(cera_schema *s) {
+    bool compact = s->compact;
+    s->compact = false;
+    cera_expr x = cat(s, maybe(s, text(s, "-")), integer_unsigned(s));
+    s->compact = compact;
+    return x;
+}
+
 typedef struct side {
     bool has_lo, lo_open, has_hi, hi_open;
     cera_decimal lo, hi;
@@ -310,7 +319,7 @@ static cera_expr one_number(cera_schema *s, const cera_num *n) {
         if (n->integer > 0) return integer_expr(s);
     }
     cera_expr x = either(s, positive_side(s, n), negative_side(s, n));
-    if (n->integer < 0) x = cera_expr_and2(s->a, x, cera_expr_not(s->a, integer_expr(s)));
+    if (n->integer < 0) x = cera_expr_and2(s->a, x, cera_expr_not(s->a, integer_spellings(s)));
     if (n->n_mults) { /* remainders are taken of digits only */
         cera_expr plain = cat(s, maybe(s, text(s, "-")), cat(s, digits(s, 1, CERA_REP_INF), maybe(s, fraction(s))));
         x = cera_expr_and2(s->a, x, plain);

@@ -251,7 +251,7 @@ static bool object_productive(cera_schema *s, const cera_shape *o) {
     }
     for (uint32_t i = 0; i < o->n_exists; i++)
         if (!productive(s, o->exists[i].goal)) return false;
-    return available >= o->min;
+    return available >= o->min && cera_object_can_finish(s, o);
 }
 
 bool cera_shape_productive(cera_schema *s, const cera_shape *shape) {
@@ -260,8 +260,7 @@ bool cera_shape_productive(cera_schema *s, const cera_shape *shape) {
     if (x->min > x->max || (shape->n_universe && x->min > shape->n_universe)) return false;
     for (uint64_t i = 0; i < x->min && i <= x->n_prefix; i++)
         if (!productive(s, i < x->n_prefix ? x->prefix[i] : x->rest)) return false;
-    for (uint32_t i = 0; i < x->n_contains; i++)
-        if (x->contains[i].min && (!productive(s, x->contains[i].goal) || x->max < x->contains[i].min)) return false;
+    if (x->n_contains) return cera_array_can_finish(s, shape, &(cera_macro){0});
     return true;
 }
 

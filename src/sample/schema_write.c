@@ -102,6 +102,32 @@ static cera_macro after_member(cera_schema *s, const cera_shape *o, const cera_m
     return to;
 }
 
+/* Whether each condition that is not met yet could be met by some member that may still come. */
+static bool conditions_open(cera_schema *s, const cera_shape *o, const cera_macro *m) {
+    for (uint32_t e = 0; e < o->n_exists; e++) {
+        bool open = m->exists >> e & 1;
+        for (uint32_t i = 0; i < o->n_keys + o->n_rest && !open; i++) {
+            cera_goal g = i < o->n_keys ? o->keys[i].goal : o->rest[i - o->n_keys].goal;
+            uint32_t exists = i < o->n_keys ? o->keys[i].exists : o->rest[i - o->n_keys].exists;
+            if (!(exists >> e & 1) || (i < o->n_keys && !key_open(s, o, m, i))) continue;
+            g = cera_goal_and(s, g, o->exists[e].goal);
+            open = g != CERA_GOAL_FALSE && s->goals[g].productive;
+        }
+        if (!open) return false;
+    }
+    return o->max == CERA_NO_MAX || m->count < o->max || m->exists == (1u << o->n_exists) - 1;
+}
+
+/* From the start, for the search for shapes that have instances. */
+bool cera_object_can_finish(cera_schema *s, const cera_shape *o) {
+    cera_macro m = {0};
+    if (!o->n_exists) return true;
+    if (s->any_order && !copy_words(s, NULL, (o->n_keys + 63) / 64, UINT32_MAX, &m)) return false;
+    bool open = conditions_open(s, o, &m);
+    s->n_words -= m.n_words;
+    return open;
+}
+
 /* The member's name is at `head`, written once; its value may meet any of the conditions in `exists` that are open, or none. */
 static void add_member(cera_schema *s, const cera_shape *o, const cera_macro *m, options *list, cera_expr head, uint32_t key,
                        cera_goal goal, uint32_t exists) {
@@ -111,8 +137,13 @@ static void add_member(cera_schema *s, const cera_shape *o, const cera_macro *m,
         cera_goal g = goal;
         for (uint32_t i = 0; i < o->n_exists; i++)
             if (set >> i & 1) g = cera_goal_and(s, g, o->exists[i].goal);
-        if (g != CERA_GOAL_FALSE && s->goals[g].productive)
-            add_option(s, &values, cat(s, cera_expr_call(s->a, g + 1), intern(s, after_member(s, o, m, key, set))));
+        if (g != CERA_GOAL_FALSE && s->goals[g].productive) {
+            cera_macro next = after_member(s, o, m, key, set);
+            if (conditions_open(s, o, &next))
+                add_option(s, &values, cat(s, cera_expr_call(s->a, g + 1), intern(s, next)));
+            else
+                s->n_words -= next.n_words;
+        }
         if (!set) break;
     }
     add_option(s, list, cat(s, head, cera_expr_or(s->a, values.at, values.n)));
@@ -199,22 +230,74 @@ cera_goal cera_schema_element(cera_schema *s, const cera_arr *x, uint64_t index,
     return g;
 }
 
-static void counted_elements(cera_schema *s, const cera_shape *shape, const cera_macro *m, options *list) {
+enum { MAX_REACH = 400 };
+typedef struct place {
+    uint64_t position;
+    uint32_t counts[4];
+} place;
+typedef struct places {
+    place at[MAX_REACH];
+    uint32_t n;
+} places;
+
+static bool array_may_close(const cera_shape *shape, const cera_macro *m);
+
+static bool add_place(places *p, const cera_macro *m) {
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->at[i].position == m->position && !memcmp(p->at[i].counts, m->counts, sizeof m->counts)) return true;
+    if (p->n == MAX_REACH) return false;
+    place *to = &p->at[p->n++];
+    to->position = m->position;
+    memcpy(to->counts, m->counts, sizeof m->counts);
+    return true;
+}
+
+/* The macro after an element that meets the conditions in set, when there can be such an element. */
+static bool element_after(cera_schema *s, const cera_shape *shape, const cera_macro *m, uint32_t set, cera_goal *goal,
+                          cera_macro *next) {
     const cera_arr *x = shape->arr;
+    for (uint32_t i = 0; i < x->n_contains; i++)
+        if ((set >> i & 1) && m->counts[i] >= x->contains[i].max) return false;
+    *goal = cera_schema_element(s, x, m->position, set);
+    *next = after_element(shape, m, set);
+    return *goal != CERA_GOAL_FALSE && s->goals[*goal].productive;
+}
+
+static uint32_t active_conditions(const cera_arr *x, const cera_macro *m) {
     uint32_t active = 0;
     for (uint32_t i = 0; i < x->n_contains; i++) {
         bool needed = x->contains[i].max != CERA_NO_MAX || m->counts[i] < x->contains[i].min;
         if (m->position >= x->contains[i].from && needed) active |= 1u << i;
     }
-    for (uint32_t set = active;; set = (set - 1) & active) {
-        bool over = false;
-        for (uint32_t i = 0; i < x->n_contains; i++) over = over || ((set >> i & 1) && m->counts[i] >= x->contains[i].max);
-        cera_goal g = over ? CERA_GOAL_FALSE : cera_schema_element(s, x, m->position, set);
-        if (g != CERA_GOAL_FALSE && s->goals[g].productive) {
-            cera_macro next = after_element(shape, m, set);
-            copy_words(s, NULL, 0, UINT32_MAX, &next);
-            add_option(s, list, cat(s, cera_expr_call(s->a, g + 1), intern(s, next)));
+    return active;
+}
+
+/* A walk over positions and counts; true when it would be too long to tell. */
+bool cera_array_can_finish(cera_schema *s, const cera_shape *shape, const cera_macro *from) {
+    places p = {.n = 0};
+    add_place(&p, from);
+    for (uint32_t i = 0; i < p.n && cera_schema_ok(s); i++) {
+        cera_macro m = {.shape = from->shape, .position = (uint32_t)p.at[i].position}, next;
+        memcpy(m.counts, p.at[i].counts, sizeof m.counts);
+        if (array_may_close(shape, &m)) return true;
+        if (m.position >= shape->limit || m.position >= shape->arr->max) continue; /* no limit is the largest number */
+        uint32_t active = active_conditions(shape->arr, &m);
+        for (uint32_t set = active;; set = (set - 1) & active) {
+            cera_goal g;
+            if (element_after(s, shape, &m, set, &g, &next) && !add_place(&p, &next)) return true;
+            if (!set) break;
         }
+    }
+    return false;
+}
+
+static void counted_elements(cera_schema *s, const cera_shape *shape, const cera_macro *m, options *list) {
+    uint32_t active = active_conditions(shape->arr, m);
+    for (uint32_t set = active;; set = (set - 1) & active) {
+        cera_goal g;
+        cera_macro next;
+        if (element_after(s, shape, m, set, &g, &next) && cera_array_can_finish(s, shape, &next))
+            add_option(s, list, cat(s, cera_expr_call(s->a, g + 1), intern(s, next)));
         if (!set) return;
     }
 }
@@ -248,14 +331,6 @@ static bool array_may_close(const cera_shape *shape, const cera_macro *m) {
     return true;
 }
 
-/* Whether the conditions that are still to be met fit into what is left. */
-static bool room_left(const cera_shape *shape, const cera_macro *m) {
-    const cera_arr *x = shape->arr;
-    for (uint32_t i = 0; i < x->n_contains && shape->limit != CERA_NO_MAX; i++)
-        if (m->counts[i] < x->contains[i].min && shape->limit - m->position < x->contains[i].min - m->counts[i]) return false;
-    return true;
-}
-
 static cera_expr write_array(cera_schema *s, const cera_macro *m) {
     cera_shape shape = s->shapes[m->shape];
     const cera_arr *x = shape.arr;
@@ -269,7 +344,7 @@ static cera_expr write_array(cera_schema *s, const cera_macro *m) {
             add_option(s, &list, cat(s, cera_expr_call(s->a, element_at(x, m->position) + 1), intern(s, next)));
         } else if (shape.n_universe)
             unique_elements(s, &shape, m, &list);
-        else if (room_left(&shape, m))
+        else
             counted_elements(s, &shape, m, &list);
     }
     cera_expr more = cera_expr_or(s->a, list.at, list.n);

@@ -139,6 +139,11 @@ static const row rows[] = {
     {CERA_GRAMMAR_SCHEMA, "{\"not\":{\"anyOf\":[{\"type\":\"object\"},{\"const\":\"the\"},{\"minimum\":10}]}}"},
     {CERA_GRAMMAR_SCHEMA, "{\"uniqueItems\":true,\"type\":\"array\",\"items\":{\"enum\":[\"a\",\"b\",\"ab\"]},\"contains\":{"
                           "\"const\":\"a\"},\"minContains\":0}"},
+    {CERA_GRAMMAR_SCHEMA, "{\"type\":\"string\",\"not\":{\"pattern\":\"a|^.{2}$\"}}"},
+    {CERA_GRAMMAR_SCHEMA, "{\"type\":\"string\",\"not\":{\"pattern\":\"e\"},\"maxLength\":40}"},
+    {CERA_GRAMMAR_SCHEMA, "{\"contains\":{\"type\":\"string\"},\"minContains\":2,\"maxItems\":3,\"prefixItems\":[{\"type\":"
+                          "\"null\"}],\"type\":\"array\"}"},
+    {CERA_GRAMMAR_SCHEMA, "{\"not\":{\"additionalProperties\":{\"type\":\"string\"}},\"maxProperties\":2}"},
     {CERA_GRAMMAR_REGEX, "^(the|quick)? ?[a-z]+\\d{2,4}$"},
     {CERA_GRAMMAR_REGEX, "^(?!.*dog)[a-z ]*$"},
     {CERA_GRAMMAR_REGEX, "\xe2\x82\xac|x.y"},

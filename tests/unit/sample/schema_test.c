@@ -214,8 +214,18 @@ static void compact_form(void **state) {
     (void)state;
     const char *s = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":0},\"q\\\"\":{\"type\":"
                     "\"array\",\"items\":{\"type\":\"string\"}}},\"additionalProperties\":false}";
-    check(s, COMPACT, LIST("{\"a\":1,\"q\\\"\":[\"x\"]}", "{\"a\": 10, \"q\\\"\": [\"x\", \"\\u00e9\"]}"),
+    check(s, COMPACT, LIST("{\"a\":1,\"q\\\"\":[\"x\"]}", "{\"a\": 10, \"q\\\"\": [\"x\", \"\xc3\xa9\"]}"),
           LIST("{ \"a\":1}", "{\"a\" :1}", "{\"a\":  1}", "{\"a\":1.0}", "{\"a\":-0}", "{\"\\u0061\":1}", "\n{}"));
+}
+
+/* The compact mode writes one spelling of many; what a schema excludes is excluded in all of them. */
+static void complements_in_compact_form(void **state) {
+    (void)state;
+    check("{\"type\":\"number\",\"not\":{\"type\":\"integer\"}}", COMPACT, LIST("0.5"), LIST("1", "0.0", "2.00"));
+    check("{\"type\":\"string\",\"not\":{\"pattern\":\"^.{2}$\"}}", COMPACT, LIST("\"a\"", "\"abc\"", "\"a\\n\""),
+          LIST("\"ab\"", "\"a\\/\"", "\"a\\u0062\""));
+    check("{\"type\":\"string\",\"not\":{\"const\":\"\\n\"}}", COMPACT, LIST("\"\\t\""),
+          LIST("\"\\n\"", "\"\\u000a\"", "\"\\u000A\""));
 }
 
 static void empty_schemas(void **state) {
@@ -255,10 +265,18 @@ static void prefixes_can_be_finished(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(order_of_members), cmocka_unit_test(other_members), cmocka_unit_test(numbers_by_value),
-        cmocka_unit_test(strings),          cmocka_unit_test(long_strings),  cmocka_unit_test(arrays),
-        cmocka_unit_test(combinations),     cmocka_unit_test(references),    cmocka_unit_test(refused),
-        cmocka_unit_test(compact_form),     cmocka_unit_test(empty_schemas), cmocka_unit_test(prefixes_can_be_finished)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(order_of_members),
+                                       cmocka_unit_test(other_members),
+                                       cmocka_unit_test(numbers_by_value),
+                                       cmocka_unit_test(strings),
+                                       cmocka_unit_test(long_strings),
+                                       cmocka_unit_test(arrays),
+                                       cmocka_unit_test(combinations),
+                                       cmocka_unit_test(references),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(compact_form),
+                                       cmocka_unit_test(empty_schemas),
+                                       cmocka_unit_test(complements_in_compact_form),
+                                       cmocka_unit_test(prefixes_can_be_finished)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
