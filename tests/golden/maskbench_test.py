@@ -16,9 +16,8 @@ import sys
 from tokenizer_test import fetch
 
 RIGHT = 0.96
-# The slowest mask: two of the 300,000, both of Handwritten---notnames9 (a dozen negated patterns over the names of one object), take 6 to 9 ms
-# while their automaton is made; the next slowest is under 1.2 ms. The bar of 1 ms is therefore not reached; this one keeps it from getting worse.
-BARS_US = [("first_mask_us", "mean", 600), ("mask_cpu_us", "mean", 15), ("mask_cpu_us", "p99", 150), ("mask_cpu_us", "max", 15000)]
+# The bar for the slowest mask is 1 ms, and 0.6 to 1.0 ms were measured; one mask of 300,000 may be hit by page faults, hence half as much again here.
+BARS_US = [("first_mask_us", "mean", 600), ("mask_cpu_us", "mean", 15), ("mask_cpu_us", "p99", 150), ("mask_cpu_us", "max", 1500)]
 
 
 def check_verdicts(cera, rows_path):
