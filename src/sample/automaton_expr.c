@@ -188,6 +188,7 @@ static bool flatten(cera_automaton *a, cera_expr child, cera_expr_kind kind) {
 /* Sorts tmp[base..] and drops equal ones; returns how many are left. */
 static uint32_t sort_unique(cera_automaton *a, uint32_t base) {
     uint32_t n = a->n_tmp - base, kept = 0;
+    if (n == 0) return 0; /* tmp may not have been made yet */
     cera_expr *t = a->tmp + base;
     if (n > 16)
         qsort(t, n, sizeof *t, by_number);
