@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/utf8.h"
 
-enum { SEARCH_LIMIT = 20000 };
+enum { SEARCH_LIMIT = 6000 };
 
 cera_expr cera_expr_expand(cera_automaton *a, cera_expr macro) {
     if (a->nodes[macro].b) return a->nodes[macro].b - 1;
