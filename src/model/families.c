@@ -2,22 +2,41 @@
 #include "model/registry_int.h"
 #include <string.h>
 
-static const cera_family *const all[] = {
-    &cera_family_llama,    &cera_family_qwen2,      &cera_family_qwen3,      &cera_family_qwen2moe,  &cera_family_qwen3moe,
-    &cera_family_granite,  &cera_family_granitemoe, &cera_family_gemma,      &cera_family_gemma2,    &cera_family_gemma3,
-    &cera_family_lfm2,     &cera_family_lfm2moe,    &cera_family_phi3,       &cera_family_smollm3,   &cera_family_olmo2,
-    &cera_family_gpt_oss,  &cera_family_mistral3,   &cera_family_starcoder2, &cera_family_command_r, &cera_family_cohere2,
-    &cera_family_deepseek2};
+/* X(family, its general.architecture) */
+#define FAMILIES(X)             \
+    X(llama, "llama")           \
+    X(qwen2, "qwen2")           \
+    X(qwen3, "qwen3")           \
+    X(qwen2moe, "qwen2moe")     \
+    X(qwen3moe, "qwen3moe")     \
+    X(granite, "granite")       \
+    X(granitemoe, "granitemoe") \
+    X(gemma, "gemma")           \
+    X(gemma2, "gemma2")         \
+    X(gemma3, "gemma3")         \
+    X(lfm2, "lfm2")             \
+    X(lfm2moe, "lfm2moe")       \
+    X(phi3, "phi3")             \
+    X(smollm3, "smollm3")       \
+    X(olmo2, "olmo2")           \
+    X(gpt_oss, "gpt-oss")       \
+    X(mistral3, "mistral3")     \
+    X(starcoder2, "starcoder2") \
+    X(command_r, "command-r")   \
+    X(cohere2, "cohere2")       \
+    X(deepseek2, "deepseek2")
+
+#define ENTRY(family, arch) &cera_family_##family,
+#define NAME(family, arch) arch,
+
+static const cera_family *const all[] = {FAMILIES(ENTRY)};
+static const char *const names[] = {FAMILIES(NAME) NULL};
 enum { N_FAMILIES = sizeof all / sizeof all[0] };
 
 const cera_family *cera_family_find(const char *arch) {
     for (int i = 0; i < N_FAMILIES; i++)
-        if (!strcmp(all[i]->arch, arch)) return all[i];
+        if (!strcmp(names[i], arch)) return all[i];
     return NULL;
 }
 
-const char *const *cera_model_families(void) {
-    static const char *names[N_FAMILIES + 1];
-    for (int i = 0; i < N_FAMILIES; i++) names[i] = all[i]->arch; /* the same values whoever writes them */
-    return names;
-}
+const char *const *cera_model_families(void) { return names; }
