@@ -82,6 +82,7 @@ static bool is_arguments_key(const cera_tool_parser *p) {
 /* Announces the call once its name is known; a bare object is a call only when it names a tool. */
 static bool name_known(cera_tool_parser *p) {
     const cera_buffer *name = &p->calls[p->n_calls - 1].name;
+    if (name->size == 0 || p->calls[p->n_calls - 1].announced) return false; /* no name, or a second one */
     if (p->call_syntax == CERA_TOOLS_BARE_JSON && !cera_tool_is_known(p->tools, name->data, name->size)) return false;
     cera_tool_announce(p);
     return true;
